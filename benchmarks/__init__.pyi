@@ -9,6 +9,7 @@ from . import decisions as decisions
 from . import first_command as first_command
 from . import fixed_features as fixed_features
 from . import full_bandit as full_bandit
+from . import gate as gate
 from . import goals as goals
 from . import halving as halving
 from . import linear as linear

@@ -14,6 +14,8 @@ from .base.prior import drawn as drawn
 from .decide.core.budget import Budget as Budget
 from .decide.core.certificate import Certificate as Certificate
 from .decide.core.goal import Goal as Goal
+from .decide.gate.no_worse import no_worse as no_worse
+from .decide.gate.result import GateResult as GateResult
 from .decide.loading import load as load
 from .decide.logs.evaluate import evaluate as evaluate
 from .decide.logs.evaluation import Difference as Difference

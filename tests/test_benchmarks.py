@@ -34,6 +34,7 @@ from benchmarks import (
     first_command,
     fixed_features,
     full_bandit,
+    gate,
     goals,
     halving,
     limits,
@@ -599,3 +600,14 @@ def test_ahead_of_time_finds_a_float64_that_is_taken_apart():
             assert bool(accelerators.TAKEN_APART.search(text)) is found
         text = jax.jit(lambda x: jax.lax.bitcast_convert_type(x, np.float64)).lower(np.int64(1)).as_text()
         assert not accelerators.TAKEN_APART.search(text)  # the other way is emulated rightly
+
+
+def test_gates(monkeypatch):
+    """Times without a load, of ratios far from the margin: all three rules are right."""
+    monkeypatch.setattr(gate, "RATIOS", (0.8, 1.5))
+    rows = gate.measure(quick=True)
+    assert [row["rule"] for row in rows] == ["no_worse", "medians", "bootstrap"] * 4
+    assert all(row["pass" if row["ratio"] < 1 else "fail"] == 2 for row in rows)
+    pairs = gate.times(2.0, 0.0, 1)
+    assert np.log(pairs).mean(axis=0) == pytest.approx([0.0, np.log(2)], abs=0.01) and pairs.shape == (3000, 2)
+    assert "medians" in gate.table(rows)

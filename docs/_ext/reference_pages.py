@@ -76,6 +76,7 @@ GROUPS = (
         "decide.logs",
     ),
     ("variants", "Variants", "Decisions between variants from a log of visitors.", "decide.variants"),
+    ("gate", "Gate", "Whether a new version is worse than an old one.", "decide.gate"),
     (
         "tuning",
         "Tuning",

@@ -22,6 +22,7 @@ from jaxbandit.lab.cli.bench_command import Bench
 from jaxbandit.lab.cli.distribution_options import Divided, Merge
 from jaxbandit.lab.cli.endings import DONE, bad_input, figures
 from jaxbandit.lab.cli.evaluate_command import Evaluate
+from jaxbandit.lab.cli.gate_command import Gate
 from jaxbandit.lab.cli.guides import List, New, Show
 from jaxbandit.lab.cli.report_command import Report
 from jaxbandit.lab.cli.session_changes import Close, Expire, Open, Tell, Withdraw
@@ -212,6 +213,7 @@ COMMANDS = {
     "tune": Tune,
     "ab": AB,
     "evaluate": Evaluate,
+    "gate": Gate,
     "bench": Bench,
     "completion": Completion,
 }

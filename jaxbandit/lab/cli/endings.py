@@ -10,6 +10,8 @@ from jaxbandit.support.refusals import FULL, BadInput, Unfinished, reason
 DONE = 0
 BUG = 1
 BAD_INPUT = 2
+WORSE = 4
+UNDECIDED = 5
 
 
 @contextmanager
