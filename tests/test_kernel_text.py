@@ -14,6 +14,7 @@ from jaxbandit.engine.driver.tile_loop import TileLoop
 from jaxbandit.engine.kernels import eligible
 from jaxbandit.engine.kernels.arms import FARTHEST
 from jaxbandit.engine.kernels.kernel import Kernel
+from jaxbandit.engine.kernels.ptx import MOST_LINES, MOST_WRITTEN, NoRule, Text
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 
@@ -103,3 +104,13 @@ def test_runs_in_kernels_and_in_the_loop_are_not_mixed(monkeypatch, tmp_path):
         play(False)
     execution = jb.Execution(kernel=False)
     assert "arithmetic" not in jb.simulate(rule, world, horizon=20, num_runs=64, execution=execution).identity
+
+
+def test_a_text_that_will_be_too_long_is_given_up_while_it_is_written(monkeypatch):
+    """With a thousand arms, each a number of its own, it took seconds to write what is then refused."""
+    texts = []
+    monkeypatch.setattr(Text, "prune", lambda self: texts.append(self))
+    pair = parts.algorithm("ucb1", num_arms=1000), bernoulli([0.5] * 1000)
+    with pytest.raises(NoRule, match=f"more than {MOST_WRITTEN} lines"):
+        Kernel(SingleRun(lambda _: pair, (), "threefry4x32"), 64, 2, None)
+    assert not texts and MOST_WRITTEN > 1.5 * MOST_LINES  # what is left out afterwards was a fifth at most

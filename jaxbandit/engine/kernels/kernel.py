@@ -17,7 +17,7 @@ from jaxbandit.engine.kernels.arms import ArmCode, Home, Place
 from jaxbandit.engine.kernels.arrays import Values, array, axis_of_arms, pack, physical
 from jaxbandit.engine.kernels.control import assign, play, variables
 from jaxbandit.engine.kernels.launch import launch
-from jaxbandit.engine.kernels.ptx import TYPES, Atom, NoRule, const, memory_type
+from jaxbandit.engine.kernels.ptx import MOST_LINES, TYPES, Atom, NoRule, const, memory_type
 from jaxbandit.engine.kernels.stores import store
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.rounds.recorder import Measured, Tally
@@ -26,7 +26,6 @@ from jaxbandit.support.types import Array, PyTree
 
 SHARED = 48 * 1024  # bytes of shared memory that a block may have without asking
 FEW_THREADS = 132 * 4 * 32  # one warp for each scheduler of an H100; fewer threads are divided into smaller blocks
-MOST_LINES = 8000  # longer texts take seconds to assemble
 SEPARATE = (1, 4)  # numbers of arms that are lengths of other axes too, such as the four words of a key
 
 

@@ -24,6 +24,9 @@ PURE = re.compile(
 )
 HEAD = (".version 7.4", ".target sm_80", ".address_size 64")  # the oldest that has all instructions
 
+MOST_LINES = 8000  # longer texts take seconds to assemble
+MOST_WRITTEN = 2 * MOST_LINES  # before lines are left out that nothing reads, which are a fifth at most
+
 
 class NoRule(Exception):
     """A program has an operation that no rule writes as PTX; the engine's own loop plays it."""
@@ -100,6 +103,8 @@ class Text:
 
     def raw(self, line: str) -> None:
         """Write a line."""
+        if len(self.lines) == MOST_WRITTEN:
+            raise NoRule(f"a text of more than {MOST_WRITTEN} lines")
         self.lines.append(line)
 
     @contextmanager
