@@ -1,13 +1,14 @@
 """The decision between variants from a log of visitors."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from jaxbandit.base.calls import checked
 from jaxbandit.decide.core.goal import DELTA, Goal, goal_of
-from jaxbandit.decide.variants import order, outcomes, remarks, times, units, visitors
+from jaxbandit.decide.variants import covariates, order, outcomes, remarks, times, units, visitors
 from jaxbandit.decide.variants import stages as staging
 from jaxbandit.decide.variants.deciding import Question, decided
 from jaxbandit.decide.variants.guardrails import Guardrail
@@ -66,7 +67,10 @@ def ab(
         not independent: it counts once, by its first row, and not at all if it was shown several variants. In a table
         of counts, `visitors` that a row stands for, at most 10^8 in all, and `conversions` among them in place of an
         outcome; without a time the counts are looked at once. Of several outcomes or conversions, the first one
-        decides. `segment` (several are possible), within which differences are shown.
+        decides. `denominator`, such as the sessions of a visitor: the ratio of the sum of outcomes to its sum is
+        compared, by the delta method. `covariate`, known from before the test: what it explains of outcomes is
+        subtracted. Both are for all outcomes, or a dictionary by the name of the outcome. `segment` (several are
+        possible), within which differences are shown.
       goal: `delta`, the probability with which the decision may be wrong at some time (0.05); `epsilon`, what it may
         cost in units of an outcome (0), also given as a number: 0.005 is half a percentage point of a rate;
         `score_range` of the outcomes, fixed before looking, unless all are 0 and 1; `quantile` that is compared in
@@ -130,6 +134,9 @@ class Options(NamedTuple):
 def _of_metric(metric: Metric, log: Visitors, options: Options, others: tuple[ABResult, ...]) -> ABResult:
     """Return what is known of one metric, and what is decided from it beside what is known of others."""
     data, kind = _visitors(log, metric, options)
+    removed = math.nan
+    if data.covariate is not None:
+        data, removed = covariates.with_covariate(data)
     c = data.numbers_of(f"{data.where}: control", [options.control])[0]
     gone = data.numbers_of(f"{data.where}: removed", options.removed)
     after = None if options.late is None else data.numbers_of(f"{data.where}: late", options.late)
@@ -149,7 +156,7 @@ def _of_metric(metric: Metric, log: Visitors, options: Options, others: tuple[AB
         notes = (remarks.error_split(delta * options.metrics, names, rails), *notes)
     found = decided(
         Question(c, delta, goal.epsilon or 0.0, goal.maximize, gone, planned_shares(options.split, data),
-                 metric.name, rails, others),
+                 metric.name, rails, others, removed),
         data,
         kind,
         stages,
@@ -172,6 +179,7 @@ def _visitors(log: Visitors, metric: Metric, options: Options) -> tuple[Visitors
     if log.unit is not None:
         log = units.one_row_each(log, metric.of_unit, length)
     log, kind = outcomes.limited(metric.name, log, metric.goal, metric.cap)
+    kind = outcomes.without_range(log, kind, metric.goal)
     if columns.visitors is None:
         log = order.with_known_order(log)
     elif log.time is None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.variants import bounds, order, remarks
+from jaxbandit.decide.variants import bounds, covariates, order, remarks
 from jaxbandit.decide.variants import stages as staging
 from jaxbandit.decide.variants.bounds import NO_LIFT, Contrast, Lift
 from jaxbandit.decide.variants.guardrails import Guardrail
@@ -34,6 +34,7 @@ class Question(NamedTuple):
     metric: str = ""
     guardrails: tuple[Guardrail, ...] = ()
     other_metrics: tuple[ABResult, ...] = ()  # of further metrics
+    variance_removed: float = math.nan  # by a covariate
     harmful: Sequence[int] = ()  # variants that break a guardrail
 
 
@@ -71,7 +72,7 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
     certain = [change.words for change in changes if not log.ordered and change.p < order.LEVEL]
     if contradicted := found.contradiction or (contradiction(found=certain[0]) if certain else ""):
         found = found.withdrawn(contradicted)
-    alerts = [contradicted, "" if p is None or p >= LEVEL else remarks.split(p)]
+    alerts = [contradicted, covariates.imbalance(pairs, c), "" if p is None or p >= LEVEL else remarks.split(p)]
     alerts += [line for other in asked.other_metrics for line in other.alerts]
     alerts = tuple(filter(None, dict.fromkeys(alerts)))
     sign = 1 if asked.maximize else -1
@@ -127,6 +128,7 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
         assumptions=assumptions,
         notes=(*notes, *(change.words for change in changes)),
         metric=asked.metric,
+        variance_removed=asked.variance_removed,
         guardrails=asked.guardrails,
         other_metrics=asked.other_metrics,
         segments=tuple(parts),
@@ -172,7 +174,8 @@ def _intervals(stages: Stages, pairs: Pairs) -> list[tuple[float, float]]:
         if not kind.bounded:
             known = np.isfinite(log.outcome[rows])
             rows = rows if known.all() else rows[: int(np.argmin(known))]
-        low, high = bounds.mean_interval(pairs.low[rows], pairs.high[rows], kind, alpha)
+        per = None if log.per is None else log.per[rows]
+        low, high = bounds.mean_interval(pairs.low[rows], pairs.high[rows], kind, alpha, per)
         if kind.binary and not log.final.all():  # today's zeros may only rise, so they may be used for the lower end
             today = pairs.low[log.variant == v]
             low = max(low, bounds.mean_interval(today, today, kind, alpha)[0])

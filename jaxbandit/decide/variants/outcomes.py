@@ -20,6 +20,8 @@ class Kind(NamedTuple):
     p: float | None = None  # the quantile that is compared; None: the mean
     capped: bool = False
     assumption: str = ""  # what nobody has checked
+    rate: bool = False  # numbers that are compared without their range were 0 or 1
+    ratio: bool = False  # of the sum of outcomes to that of denominators
 
     @property
     def bounded(self) -> bool:
@@ -29,14 +31,28 @@ class Kind(NamedTuple):
     @property
     def words(self) -> str:
         """What outcomes are, in words."""
-        if self.binary:
+        if self.binary or self.rate:
             return "0 or 1"
         return f"in [{self.low:g}, {self.high:g}]{', capped' * self.capped}" if self.bounded else "numbers"
 
     @property
     def statistic(self) -> str:
         """What is compared."""
-        return "rate" if self.binary else "mean" if self.p is None else f"{self.p:g}-quantile"
+        if self.ratio:
+            return "ratio"
+        return "rate" if self.binary or self.rate else "mean" if self.p is None else f"{self.p:g}-quantile"
+
+
+def without_range(log: Visitors, kind: Kind, goal: Goal) -> Kind:
+    """Return what is compared of a ratio, or of outcomes with a covariate: numbers whose range does not matter."""
+    if log.per is None and log.covariate is None:
+        return kind
+    what = "denominator" if log.per is not None else "covariate"
+    for name in ("quantile", "score_range"):
+        if getattr(goal, name) is not None:
+            raise ValueError(f"goal: {name} means nothing beside a {what}, which compares means in the limit of many")
+    rate = kind.binary and log.per is None
+    return Kind(False, assumption=kind.assumption, capped=kind.capped, rate=rate, ratio=log.per is not None)
 
 
 def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors, Kind]:

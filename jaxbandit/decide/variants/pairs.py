@@ -38,10 +38,10 @@ class Pairs:
         return Pairs(self.log._replace(**some), stages, self.kind, self._planned)
 
     def mean(self, v: int) -> float:
-        """Return the mean outcome of a variant, in which open ones count as the least value; NaN without any."""
-        known = self.low[self.rows[v]]
-        known = known[np.isfinite(known)]
-        return float(known.mean()) if len(known) else np.nan
+        """Return the mean outcome of a variant, or the ratio; open ones count as the least value; NaN without any."""
+        rows = self.rows[v][np.isfinite(self.low[self.rows[v]])]
+        size = float(len(rows) if self.log.per is None else self.log.per[rows].sum())
+        return float(self.low[rows].sum()) / size if size else np.nan
 
     def rows_of(self, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the paired visitors of two variants, int64[pairs, p] and int64[pairs, q]."""
@@ -64,20 +64,22 @@ class Pairs:
             i, j = i[:end], j[:end]
         return i, j
 
-    def _sides(self, one: int, other: int) -> tuple[bounds.Sides, bounds.Sides]:
-        """Return the least and the largest possible outcomes of the pairs of two variants."""
+    def _sides(self, one: int, other: int) -> tuple[bounds.Sides, bounds.Sides, bounds.More]:
+        """Return the least and the largest possible outcomes of the pairs of two variants, and what else they have."""
         i, j = self.rows_of(one, other)
-        return (self.low[i], self.low[j]), (self.high[i], self.high[j])
+        more = (None if x is None else (x[i], x[j]) for x in (self.log.shift, self.log.per))
+        return (self.low[i], self.low[j]), (self.high[i], self.high[j]), bounds.More(*more)
 
     def lift(self, one: int, other: int, alpha: float, *, stated: bool) -> Lift:
         """Return by what share the mean of one variant is above that of another, with bounds at level alpha each."""
-        return bounds.lift(*self._sides(one, other), self.kind, alpha, stated=stated)
+        low, high, more = self._sides(one, other)
+        return bounds.lift(low, high, self.kind, alpha, stated=stated, more=more)
 
     def contrast(self, one: int, other: int, alpha: float, *, history: bool) -> Contrast:
         """Return the mean outcome of one variant minus that of another, with bounds at level alpha each."""
-        low, high = self._sides(one, other)
+        low, high, more = self._sides(one, other)
         names = self.log.names[one], self.log.names[other]
-        return bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered)
+        return bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered, more)
 
 
 def numbers_of(one: float, other: float) -> tuple[int, int]:

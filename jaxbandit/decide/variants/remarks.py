@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from jaxbandit.decide.variants import times
+from jaxbandit.decide.variants import bounds, covariates, times
 from jaxbandit.decide.variants.formats import ends, percent
 from jaxbandit.decide.variants.guardrails import Guardrail
 from jaxbandit.decide.variants.outcomes import Kind
@@ -40,6 +40,7 @@ FEWEST = 200  # pairs without which no change is looked for
 def assumptions(log: Visitors, kind: Kind, window: Any) -> tuple[str, ...]:
     """Return what nobody has checked."""
     lines = [ENDED if not log.ordered else SAME if log.block is None else BLOCKS, kind.assumption]
+    lines += [] if log.covariate is None else [covariates.BEFORE]
     lines[1:1] = [ASYMPTOTIC] if not kind.bounded and kind.p is None else []
     rise = "; a 1 never becomes 0 again" if kind.binary else ""
     lines.append(FINAL if window is None else f"outcomes are final {window} after the visit{rise}")
@@ -125,11 +126,14 @@ def change(pairs: Pairs, v: int, control: int) -> Change | None:
     Source: Ploberger and Kraemer (1992), "The CUSUM test with OLS residuals".
     """
     i, j = pairs.rows_of(v, control)
-    y = pairs.low if pairs.log.ordered else pairs.log.given
+    alone = pairs.log.shift is None and pairs.log.per is None
+    y = pairs.low if pairs.log.ordered else pairs.log.given if alone else None
     n = len(i)
-    if n < FEWEST or y is None or pairs.kind.p is not None:
+    if n < FEWEST or y is None or pairs.kind.p is not None or not np.isfinite(pairs.mean(v) - pairs.mean(control)):
         return None
-    apart = np.nan_to_num(y[i]).mean(axis=1) - np.nan_to_num(y[j]).mean(axis=1)
+    more = bounds.More(*(None if x is None else (x[i], x[j]) for x in (pairs.log.shift, pairs.log.per)))
+    (one, other), terms = bounds.linear((np.nan_to_num(y[i]), np.nan_to_num(y[j])), more, n)
+    apart = terms[0] - terms[1] + (one - other if pairs.log.per is not None else 0.0)
     sd = apart.std()
     if np.isinf(asymptotic.moments(apart, np.array([n]))[2][0]):  # they do not vary
         return None
@@ -138,7 +142,7 @@ def change(pairs: Pairs, v: int, control: int) -> Change | None:
     p = float(special.kolmogorov(bridge[at - 1] / (sd * np.sqrt(n))))
     if p >= CHANGED:
         return None
-    scale, unit = (100, " points") if pairs.kind.binary else (1, "")
+    scale, unit = (100, " points") if pairs.kind.statistic == "rate" else (1, "")
     before, after = (f"{scale * x.mean():+.3g}{unit}" for x in (apart[:at], apart[at:]))
     return Change(p, (
         f"the difference between {pairs.log.names[v]} and {pairs.log.names[control]} changed over time (p = {p:.2g}): "

@@ -98,6 +98,7 @@ class ABResult(Describable):
     assumptions: tuple[str, ...]  # that nobody has checked
     notes: tuple[str, ...]
     metric: str  # the column that is compared
+    variance_removed: float  # share of the variance that a covariate explains; NaN without one
     guardrails: tuple[Guardrail, ...]  # of each metric that must be kept, and each variant but the control
     other_metrics: tuple["ABResult", ...]  # the same for further metrics, from which nothing is decided
     segments: tuple[Segment, ...]  # differences within segments, from which nothing is decided
@@ -213,6 +214,7 @@ class ABResult(Describable):
         data: dict[str, Any] = {"schema": 1, "decision": self.decision, "choice": self.choice, "words": self.words}
         data |= {"alerts": self.alerts} | finite({"costs_at_most": self.costs_at_most})
         names = ("control", "delta", "epsilon", "maximize", "outcomes", "statistic", "missing", "split_p")
+        data |= finite({"variance_removed": self.variance_removed})
         data |= {name: x for name in names if (x := getattr(self, name)) not in (None, "")}
         data["variants"] = [finite({k: x for k, x in vars(v).items() if k != "path"}) for v in self.variants]
         more = {

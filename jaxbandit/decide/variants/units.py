@@ -22,6 +22,10 @@ def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
     counts = ~crossed[unit] & ~late
     at, y = unit[counts], log.outcome[counts]
     outcome = np.bincount(at, y, units)
+    if log.per is not None:
+        if how != "sum":
+            raise ValueError(f"of_unit = {how!r}, must be 'sum' for a ratio, whose denominators are summed too")
+        log = _with("per", log, first, np.bincount(at, log.per[counts], units))
     if how == "last":
         outcome[at] = y  # of rows of the same unit, the last one is kept
     elif how == "any":
@@ -33,19 +37,23 @@ def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
         raise ValueError(f"columns: unit: {few}")
     given = {"sum": "the sum of those", "any": "whether any is not 0, of those", "last": "the last one"}[how]
     beyond = f"{late.sum():,} rows come later after the first row of their unit than the window, and do not count"
-    return _with_outcomes(log, first, outcome, kept).noted(
-        f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {given} of "
-        "its rows",
-        f"{crossed.sum():,} units were shown several variants, and are left out" if crossed.any() else "",
-        beyond if late.any() else "",
+    return (
+        _with("outcome", log, first, outcome)
+        .taken(np.sort(kept))
+        .noted(
+            f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {given} of "
+            "its rows",
+            f"{crossed.sum():,} units were shown several variants, and are left out" if crossed.any() else "",
+            beyond if late.any() else "",
+        )
     )
 
 
-def _with_outcomes(log: Visitors, rows: np.ndarray, outcome: np.ndarray, kept: np.ndarray) -> Visitors:
-    """Return some rows of a log with other outcomes, in their order."""
-    every = log.outcome.copy()
-    every[rows] = outcome
-    return log._replace(outcome=every).taken(np.sort(kept))
+def _with(name: str, log: Visitors, rows: np.ndarray, values: np.ndarray) -> Visitors:
+    """Return a log that has other values in some rows of a column."""
+    every = getattr(log, name).copy()
+    every[rows] = values
+    return log._replace(**{name: every})
 
 
 def one_row_each_of_blocks(log: Visitors) -> Visitors:
@@ -56,9 +64,11 @@ def one_row_each_of_blocks(log: Visitors) -> Visitors:
     size = np.bincount(cell)
     if size.max() == 1:
         return log
-    mean = np.bincount(cell, log.outcome) / size  # NaN if an outcome is open
     last = rows - 1 - np.unique(cell[::-1], return_index=True)[1]
-    return _with_outcomes(log, last, mean, last).noted(
+    for name in ("outcome", "per", "covariate"):
+        if (column := getattr(log, name)) is not None:
+            log = _with(name, log, last, np.bincount(cell, column) / size)  # NaN if an outcome is open
+    return log.taken(np.sort(last)).noted(
         f"the rows of a variant in a block are averaged: {rows:,} rows are {len(size):,} visitors, which are compared "
         "block by block"
     )

@@ -32,6 +32,8 @@ class Columns(NamedTuple):
     unit: str | None = None  # who a row is about
     visitors: str | None = None  # how many visitors with the same outcome a row stands for
     conversions: str | None = None  # how many of them have the outcome 1; the others have 0
+    denominator: str | None = None  # the outcome is divided by
+    covariate: str | None = None  # what is known of a visitor from before the test
     segment: tuple[str, ...] = ()  # within which differences are shown
 
     @property
@@ -51,6 +53,9 @@ class Visitors(NamedTuple):
     dated: bool = False  # times are seconds since 1970
     block: np.ndarray | None = None  # int64[rows]
     unit: np.ndarray | None = None  # int64[rows], who a row is about
+    per: np.ndarray | None = None  # float64[rows], denominators of a ratio
+    covariate: np.ndarray | None = None  # float64[rows], NaN where it is not known
+    shift: np.ndarray | None = None  # float64[rows], what is subtracted from outcomes where variants are compared
     segment: np.ndarray = np.zeros((0, 0), np.int64)  # int64[rows, columns], places in the names of its values
     segment_names: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each column with its values, in alphabetical order
     until: float | None = None  # the time of the last visitor whose outcome cannot change any more; None: all are final
@@ -84,8 +89,8 @@ class Visitors(NamedTuple):
         return [self.names.index(name) for name in names]
 
 
-ROWWISE = ("variant", "outcome", "time", "block", "unit", "segment")
-OF_A_ROW = ("segment", "outcome")  # what belongs together where rows are put into another order
+ROWWISE = ("variant", "outcome", "time", "block", "unit", "per", "covariate", "shift", "segment")
+OF_A_ROW = ("segment", "covariate", "per", "outcome")  # what belongs together where rows are put into another order
 
 
 def columns_of(given: Mapping[str, str]) -> Columns:
@@ -100,7 +105,7 @@ def columns_of(given: Mapping[str, str]) -> Columns:
             )
         columns = columns._replace(outcome=None)
     if columns.visitors is not None:
-        for name in ("block", "unit"):
+        for name in ("block", "unit", "denominator", "covariate"):
             if getattr(columns, name) is not None:
                 raise ValueError(f"columns: {name} is about single visitors, not counts; leave it or visitors out")
     if columns.segment and columns.block is not None:
@@ -136,6 +141,12 @@ def _of_table(table: Table, where: str, columns: Columns, used: Sequence[str]) -
     if columns.time is not None:
         time, dated = times.column(table.cells[columns.time], table.place(columns.time))
     found = Visitors(where, tuple(names), variant, outcome, time, dated, groups[0], groups[1])
+    if columns.denominator is not None:
+        per = table.numbers(columns.denominator, "a number >= 0")
+        refuse_first(~(per >= 0), table.place(columns.denominator), per, "a number >= 0")
+        found = found._replace(per=per)
+    if columns.covariate is not None:
+        found = found._replace(covariate=table.numbers(columns.covariate, "a number, or empty"))
     found = _with_segments(found, table, columns.segment)
     if columns.visitors is not None:
         found = _counted(found, table, columns.visitors, columns.conversions)

@@ -26,6 +26,10 @@ class AB:
     the first one decides. Default: outcome."""
     guardrails: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="COLUMN=LIFT")] = ()
     """A metric that must be kept, and the lift that is still tolerated: revenue=-0.01 for 1 % less. Repeatable."""
+    denominator: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="[OUTCOME=]COLUMN")] = ()
+    """Column by which outcomes are divided, such as sessions: ratios of sums are compared. Repeatable."""
+    covariate: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="[OUTCOME=]COLUMN")] = ()
+    """Column with what is known from before the test; what it explains of outcomes is subtracted. Repeatable."""
     segment: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="COLUMN")] = ()
     """Column with segments, within which differences are shown. Repeatable."""
     time: Annotated[str | None, arg(metavar="COLUMN")] = None
@@ -86,10 +90,13 @@ class AB:
                 refuse("--none-late", " says the opposite of --late; give one of them")
             if self.planned and self.adaptive:
                 refuse("--adaptive", " says the opposite of --planned; give one of them")
+            columns = {name: x for name in Columns._fields if (x := getattr(self, name)) not in (None, ())}
+            for name in columns.keys() & {"denominator", "covariate"}:
+                columns[name] = _of_metrics(f"--{name}", columns[name])
             result = ab(
                 self.log,
                 control=self.control,
-                columns={name: column for name in Columns._fields if (column := getattr(self, name)) not in (None, ())},
+                columns=columns,
                 goal=Goal(
                     delta=self.delta,
                     epsilon=self.epsilon,
