@@ -4,12 +4,12 @@ A request is answered completely before the next one is made, so that an allocat
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from jaxbandit.decide.tuning.criterion import first_seeds
-from jaxbandit.decide.tuning.evidence import Evidence, Request
+from jaxbandit.decide.tuning.evidence import Evidence, Known, Pull, Request
 
 STRIDE = 10  # rounds between two looks at bounded scores or quantiles, once there are twice as many
 DRAW = 0x9E3779B9  # of the order of configurations in a search too short for a pull of each
@@ -43,8 +43,18 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
         arms = np.flatnonzero(left & (seed >= first) & (seed < evidence.pool))
         if (seed >= evidence.pool[left]).all():
             return
-        yield Request(arms, np.full(len(arms), seed))
+        yield Request(arms, np.full(len(arms), seed), _rounds(left, first, evidence.pool, seed + 1))
         seed += 1
+
+
+def _rounds(left: np.ndarray, first: np.ndarray, pool: np.ndarray, seed: int) -> Callable[[Known], Iterator[Pull]]:
+    """The rounds of a race from one on, if nothing more is dropped."""
+
+    def pulls(_: Known) -> Iterator[Pull]:
+        for round in range(seed, int(pool[left].max())):
+            yield from ((arm, round) for arm in np.flatnonzero(left & (round >= first) & (round < pool)).tolist())
+
+    return pulls
 
 
 def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -> Allocation:
@@ -66,10 +76,30 @@ def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -
         arms = np.tile(alive, each)
         seeds = first[arms] + spent[arms] + np.repeat(np.arange(each), len(alive))
         inside = seeds < evidence.pool[arms]
-        yield Request(arms[inside], seeds[inside])
+        yield Request(arms[inside], seeds[inside], _better_half(evidence, arms[inside], seeds[inside]))
         spent[alive] += each
         location = evidence.location()[alive]
         order = np.argsort(-np.where(np.isnan(location), -math.inf, location), kind="stable")
         alive = np.sort(alive[order[: -(-len(alive) // 2)]])
         survivors[:] = False
         survivors[alive] = True
+
+
+def _better_half(evidence: Evidence, arms: np.ndarray, seeds: np.ndarray) -> Callable[[Known], Iterator[Pull]]:
+    """The next round of sequential halving, of those that are ahead now, and with as many trainings as this one."""
+
+    def pulls(known: Known) -> Iterator[Pull]:
+        count, means, _ = evidence.moments()
+        total, count = np.where(count > 0, count * means, 0.0), count.astype(np.float64)
+        for arm, seed in zip(arms.tolist(), seeds.tolist(), strict=True):
+            if (reward := known((arm, seed))) is not None and not math.isnan(reward):
+                total[arm] += reward
+                count[arm] += 1
+        alive = np.unique(arms)
+        mean = np.where(count[alive] > 0, total[alive] / np.maximum(count[alive], 1), -np.inf)
+        best = np.sort(alive[np.argsort(-mean, kind="stable")[: -(-len(alive) // 2)]]).tolist()
+        if len(alive) > 2:
+            start = int(seeds.max()) + 1
+            yield from ((arm, seed) for seed in range(start, start + len(arms) // len(best)) for arm in best)
+
+    return pulls

@@ -1,10 +1,10 @@
 """Trainings in plain Python, one at a time or on an executor."""
 
+import inspect
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import closing
 from typing import Any, NamedTuple
 
 import jax
@@ -13,11 +13,13 @@ import numpy as np
 
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.configs import Configs, failed
-from jaxbandit.decide.tuning.limits import LateError, within
+from jaxbandit.decide.tuning.limits import Daemons, LateError, wait_for, within
 from jaxbandit.decide.tuning.store import LATE, VALUE, Failure
 from jaxbandit.decide.tuning.values import copied
+from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution import driving
+from jaxbandit.running.distribution.executors import crew_of
 from jaxbandit.support.refusals import Unfinished, error_line
 from jaxbandit.support.types import PyTree, Scalar
 
@@ -56,6 +58,9 @@ class Part(NamedTuple):
 Evaluate = Callable[..., Iterator[Part]]  # (words of keys, configurations, attempts, deadline) -> what has ended
 
 
+More = Callable[[], tuple[int, np.ndarray, int] | None]  # place, words and configuration
+
+
 class Calls:
     """Trainings as direct calls of train, with Python numbers in the configuration."""
 
@@ -67,64 +72,136 @@ class Calls:
         *,
         integer: bool = False,
         timeout: float | None = None,
+        workers: int | None = None,
     ):
-        """Prepare the calls of train, on an executor or here; one that lasts `timeout` seconds has failed."""
+        """Prepare the calls of train; one that lasts `timeout` seconds has failed.
+
+        They are made on an executor, on `workers` threads, or else here. With an executor `workers` is the number of
+        calls that it makes at a time, by default that of its workers.
+        """
+        if executor is None and workers is not None:
+            executor, train = Daemons(workers), in_scope(train)
         self._train = train
         self._integer, self._timeout = integer, timeout
         self._configs = configs
         self._executor = executor
+        self.workers = workers if executor is None or workers is not None else crew_of(executor).workers
+        self._queue = None if executor is None else driving.CallQueue(executor)
+        self._most = driving.MOST if isinstance(executor, Daemons) or workers is None else workers
+        self._tasks: dict[int, tuple[int, int]] = {}  # place and configuration by the number of the call
+        self._open: set[int] = set()  # numbers of the calls without a result
         self._losses = 0  # requests without any result, one after the other
 
+    @property
+    def idle(self) -> bool:
+        """Whether calls are made elsewhere, of which none has ended that was not taken."""
+        return self._queue is not None and self._queue.idle
+
     def __call__(
-        self, words: np.ndarray, arms: np.ndarray, attempts: int = 1, deadline: float | None = None
+        self,
+        words: np.ndarray,
+        arms: np.ndarray,
+        attempts: int = 1,
+        deadline: float | None = None,
+        places: Sequence[int] | None = None,
+        more: More = lambda: None,
     ) -> Iterator[Part]:
         """Train the configurations `arms` with the seeds of these words, and yield the results as they end.
 
         A result says to which call it belongs, because there are executors that swap and repeat results. A training
         whose result does not come is left to the next request. When the iterator is closed, or at the deadline,
-        trainings that have not begun are cancelled, and those that run on an executor are not waited for.
+        trainings that have not begun are cancelled, and those that run on an executor are not waited for. With `places`
+        all stay under way, for the next request, until `close`.
 
         Args:
           words: uint32[n, 2], from `pull_words`.
           arms: int[n], the configurations.
           attempts: how often a training with the same seed may be begun in all if it fails, >= 1.
           deadline: a time of time.monotonic() at which to end.
+          places: the places of the trainings in the results, which no other training has; None: 0, .., n - 1. What is
+            under way from an earlier request is not begun again.
+          more: returns what to begin ahead of the next request when a worker is free.
 
         Raises:
           Unfinished: the executor has lost its workers, has given up or cancelled a training, or returns no results.
         """
         options = self._integer, attempts, self._timeout
-        if self._executor is None:
-            for place, arm in enumerate(arms):
+        if self._queue is None:
+            for place, (word, arm) in enumerate(zip(words, arms.tolist(), strict=True)):
                 if deadline is not None and time.monotonic() >= deadline:
                     return
-                yield _call(place, self._train, words[place], self._configs.row(int(arm)), *options)
+                place = place if places is None else places[place]
+                yield _call(place, self._train, word, self._configs.row(arm), *options)
             return
-        places: dict[int, int] = {}  # of the trainings without a result, by the number of the call
-
-        def calls() -> Iterator[tuple]:
-            for place, arm in enumerate(arms):
-                number = next(NUMBERS)
-                places[number] = place
-                yield _call, number, self._train, words[place], self._configs.row(int(arm)), *options
-
-        place = 0
-        with closing(driving.completed(self._executor, calls(), deadline=deadline)) as ended:
-            try:
-                for call, future in ended:
-                    place = places.get(call[1], place)
-                    part = self._result(future, int(arms[place]))
-                    number = int(part.places[0])
-                    if number in places:
-                        yield part._replace(places=np.array([places.pop(number)]))
-            except BrokenExecutor as error:
-                what = f"or a training beside it ended the workers of the executor ({error_line(error)})"
-                raise failed(self._configs, int(arms[place]), what, Unfinished) from error
+        own = places is None
+        tasks = list(zip(range(len(arms)) if places is None else places, words, arms.tolist(), strict=True))
+        request = frozenset(place for place, _, _ in tasks)
+        wanted, begun = set(request), set(self._under_way())
+        left, refusal, arm = iter([task for task in tasks if task[0] not in begun]), None, int(arms[0])
+        try:
+            while wanted:
+                try:
+                    self._fill(self._queue, left, more, options)
+                except Exception as error:  # raised once the calls that were submitted before have ended
+                    left, more, refusal = iter(()), lambda: None, error
+                if request.isdisjoint(self._under_way()):
+                    break
+                if (taken := self._queue.take(deadline)) is None:
+                    return
+                call, future = taken
+                _, arm = self._tasks[call[1]]
+                part = self._result(future, arm)
+                number = int(part.places[0])
+                if number in self._open:
+                    self._open.discard(number)
+                    place, _ = self._tasks[number]
+                    wanted.discard(place)
+                    yield part._replace(places=np.array([place]))
+            if refusal is not None:
+                raise refusal
+        except BrokenExecutor as error:
+            what = f"or a training beside it ended the workers of the executor ({error_line(error)})"
+            raise failed(self._configs, arm, what, Unfinished) from error
+        finally:
+            if own:
+                self.cancel()
         if deadline is not None and time.monotonic() >= deadline:
             return
-        self._losses = self._losses + 1 if len(places) == len(arms) else 0
+        self._losses = self._losses + 1 if len(wanted) == len(tasks) else 0
         if self._losses == driving.DEATHS:
             raise failed(self._configs, int(arms[0]), "got no result from the executor", Unfinished)
+
+    def _under_way(self) -> Iterator[int]:
+        """The places of the calls that the executor has, in the order in which they were submitted."""
+        assert self._queue is not None
+        return (self._tasks[call[1]][0] for call in self._queue.calls.values())
+
+    def _fill(self, queue: driving.CallQueue, left: Iterator[tuple], more: More, options: tuple) -> None:
+        """Submit what is left of a request, and as much of what comes after it as there are free workers."""
+        while len(queue.calls) < self._most and (task := next(left, None)) is not None:
+            self._submit(queue, task, options)
+        while self.workers is not None and len(queue.calls) < self.workers and (task := more()) is not None:
+            self._submit(queue, task, options)
+
+    def _submit(self, queue: driving.CallQueue, task: tuple[int, np.ndarray, int], options: tuple) -> None:
+        (place, words, arm), number = task, next(NUMBERS)
+        self._tasks[number] = place, arm
+        self._open.add(number)
+        queue.submit((_call, number, self._train, words, self._configs.row(arm), *options))
+
+    def cancel(self) -> list[int]:
+        """Cancel the calls that have not begun, wait for none, and return the places of those that never will."""
+        places = [] if self._queue is None else [self._tasks[call[1]][0] for call in self._queue.cancel()]
+        self._tasks.clear()
+        self._open.clear()
+        return places
+
+    def close(self) -> list[int]:
+        """Do what `cancel` does, and let threads of this search end with their calls."""
+        places = self.cancel()
+        if isinstance(self._executor, Daemons):
+            self._executor.shutdown(wait=False)
+        return places
 
     def _result(self, future: Future, arm: int) -> Part:
         """The result of a call; an error names the configuration."""
@@ -143,6 +220,17 @@ class Calls:
             what = f"got a {type(part).__name__} from the executor, which is not the result of its call"
             raise failed(self._configs, arm, what)
         return part
+
+
+def in_scope(train: Train) -> Train:
+    """Return the function as it is called on another thread, with the scoped options of this one."""
+    scope = compiled.scopes_of_thread()
+
+    def call(seed: Any, config: PyTree) -> Scalar:
+        with scope():
+            return train(seed, config)
+
+    return call
 
 
 def _call(
@@ -171,6 +259,8 @@ def _attempt(
     try:
         own = copied(config)
         score = train(seed, own) if timeout is None else within(timeout, train, seed, own)
+        if inspect.isawaitable(score):
+            score = wait_for(timeout, score)
     except LateError as error:
         return Part(at, nothing, Failure(LATE, str(error)))
     except (Exception, SystemExit, GeneratorExit) as error:

@@ -4,7 +4,7 @@ Rewards are scores of which larger ones are better: scores that are minimized ar
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ PROBABLE = 0.9  # that a configuration meets the constraint on failures, to be r
 
 
 Pull = tuple[int, int]  # (number of the configuration, number of the seed)
+Known = Callable[[Pull], float | None]  # the reward of a training, None if it has not ended
 
 
 class Request(NamedTuple):
@@ -29,6 +30,8 @@ class Request(NamedTuple):
 
     arms: np.ndarray  # int64[n]
     seeds: np.ndarray  # int64[n]
+    # What will probably be asked for after it, given what has ended of it: nothing is decided by it.
+    sequel: Callable[[Known], Iterable[Pull]] = lambda known: ()
 
     @property
     def pulls(self) -> list[Pull]:

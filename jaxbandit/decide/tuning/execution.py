@@ -6,7 +6,7 @@ from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.running.distribution.executors import crew_of
 from jaxbandit.support import checks
 
-SEARCH = "directory executor progress batch isolate seconds_each retries traced same_train".split()
+SEARCH = "workers directory executor progress batch isolate seconds_each retries traced same_train".split()
 RUNGS = "directory", "batch"  # of successive halving and Hyperband
 TABLE = ("progress",)  # of a table of scores, in which nothing is trained
 

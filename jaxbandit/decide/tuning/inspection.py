@@ -67,6 +67,12 @@ def takes_integer(train: Callable) -> bool:
     return first.annotation in (int, "int")
 
 
+def awaits(function: Callable) -> bool:
+    """Whether what a function returns has to be awaited, because it is declared by `async def`."""
+    whole = isinstance(function, types.FunctionType)  # of which `core` would be what it wraps
+    return inspect.iscoroutinefunction(function if whole else core(function))
+
+
 def uses_jax(function: Callable) -> bool:
     """Whether a function, or code of the user to which it refers, refers to JAX or a library made on it."""
     seen: set[int] = set()

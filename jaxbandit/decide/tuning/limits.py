@@ -4,7 +4,9 @@ A call that never returns cannot be ended within its process. Its thread is a da
 from ending, and until then it computes on.
 """
 
-from collections.abc import Callable, Iterator
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
@@ -45,6 +47,27 @@ def within(seconds: float, function: Callable, *arguments: Any) -> Any:
     if not ended.done():
         raise LateError(f"did not end within {seconds:g} s")
     return ended.result()
+
+
+def wait_for(seconds: float | None, work: Awaitable) -> Any:
+    """Return what is awaited on the event loop of this process; cancel it and raise a LateError after `seconds`."""
+
+    async def result() -> Any:
+        return await work
+
+    future = asyncio.run_coroutine_threadsafe(result(), _loop())
+    wait([future], seconds)
+    if not future.done():
+        future.cancel()
+        raise LateError(f"did not end within {seconds:g} s")
+    return future.result()
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threads.start(loop.run_forever, name="event loop of the trainings")
+    return loop
 
 
 @contextmanager

@@ -115,7 +115,10 @@ class Proposals:
         trainer = Trainer(self._store, trained, self._given, self._seed, deadline=deadline)
         trainer.report = self._ended
         self.reused += sum(self._store.outcome(*pull) is not None for pull in request.pulls)
-        ended = trainer.outcomes(request, places)
+        try:
+            ended = trainer.outcomes(request, places)
+        finally:
+            trainer.close()
         self.waited += trainer.waited
         for number, place, outcome in zip(request.arms.tolist(), places.tolist(), ended, strict=True):
             if outcome is not None:

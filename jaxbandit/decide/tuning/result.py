@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHOWN, LISTED = 10, 1000  # rows of the table in a text and in a report
 UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
 
-STORED = ("maximize", "notes", "seconds", "why", "reused", "versions")  # fields that are plain data
+STORED = ("maximize", "notes", "seconds", "why", "reused", "spare", "versions")  # fields that are plain data
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +54,7 @@ class TuneResult(Describable):
     # no more of them, or "contradiction" if the data contradict an assumption.
     why: str = ""
     reused: int = 0  # trainings whose scores were in the directory before
+    spare: int = 0  # further trainings, which were begun while scores were missing, and which no decision needed
     versions: dict[str, str] = field(default_factory=versions)
 
     @property
@@ -184,7 +185,8 @@ class TuneResult(Describable):
     def _spent(self) -> str:
         why = f", ended by {self.why}" if self.why else ""
         reused = f" ({self.reused:,} of them from the directory)" if self.reused else ""
-        return f"{self._trainings():,} trainings{reused}{self._of()}{why}"
+        spare = f", and {self.spare:,} that were begun ahead and not needed" if self.spare else ""
+        return f"{self._trainings():,} trainings{reused}{self._of()}{why}{spare}"
 
     def _of(self) -> str:
         """What was trained."""
@@ -227,6 +229,7 @@ def tune_result(
     seconds: Mapping[str, float] | None = None,
     why: str = "",
     reused: int = 0,
+    spare: int = 0,
 ) -> TuneResult:
     """Return the result of a search.
 
@@ -239,7 +242,7 @@ def tune_result(
       intervals: low and high of each mean. None uses Student's intervals of the scores of each configuration.
       counted: bool[rows], which rows enter the means, such as those of a configuration's last rung. None means all.
       location: quantile of each configuration's scores, if quantiles are compared.
-      maximize, notes, seconds, why, reused: as in `TuneResult`.
+      maximize, notes, seconds, why, reused, spare: as in `TuneResult`.
     """
     order = np.argsort(np.asarray(history["id"]), kind="stable")
     columns = {name: np.asarray(column)[order] for name, column in history.items()}
@@ -276,4 +279,4 @@ def tune_result(
         )
         notes = (UNPROVED, *notes)
     known |= {"certificate": certificate, "configs": configs, "maximize": maximize, "notes": notes}
-    return TuneResult(**known, seconds=dict(seconds or {}), why=why, reused=reused)
+    return TuneResult(**known, seconds=dict(seconds or {}), why=why, reused=reused, spare=spare)

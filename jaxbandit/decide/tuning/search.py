@@ -14,6 +14,7 @@ from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.execution import check
+from jaxbandit.decide.tuning.inspection import awaits
 from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.proposals import PROPOSALS, Proposals
 from jaxbandit.decide.tuning.proposing import proposer_of
@@ -84,7 +85,7 @@ def search(
       extra: number of further seeds at which the choice is trained at the end, beyond the budget. Given the
         choice, their mean is an unbiased estimate of its mean score.
       at_once: number of proposals that are made before their scores are told. None means 64 if they are random,
-        and otherwise 8 on an executor and 1 elsewhere.
+        and otherwise 8 with an executor, `workers` or an `async def`, and 1 elsewhere.
       seed: seed of all trainings and proposals.
       paired: of the race, as for `tune`.
       execution: as for `tune`; with `isolate` the proposer must be picklable, too. A call with a directory and a larger
@@ -115,7 +116,8 @@ def search(
     count, finalists = _split(total, finalists, proposals, given)
     source, known_space = proposer_of(proposer, space, seed=seed, maximize=goal.maximize)
     if at_once is None:
-        at_once = AT_ONCE if source.name == "random" else 1 if execution.executor is None else ON_EXECUTOR
+        alone = execution.executor is None and execution.workers is None and not awaits(train)
+        at_once = AT_ONCE if source.name == "random" else 1 if alone else ON_EXECUTOR
     path = None if execution.directory is None else Path(execution.directory)
     about = {"kind": "search", "seed": seed, "proposer": source.name, "at_once": at_once}
     with opened(path, about) as store:

@@ -1,19 +1,21 @@
 """The main loop of a search: answer the requests of an allocation, from the store or by trainings, within a budget."""
 
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxbandit.decide.tuning.allocation import Allocation
-from jaxbandit.decide.tuning.evidence import Evidence, Request
+from jaxbandit.decide.tuning.evidence import Evidence, Pull, Request
 from jaxbandit.decide.tuning.progress import SearchProgress
 from jaxbandit.decide.tuning.store import LATE
 from jaxbandit.decide.tuning.trainer import Trainer
 from jaxbandit.engine.driver import interrupts
 
 SECONDS = 1.0  # between two reports
+AHEAD = 10  # trainings for each worker that are begun before they are asked for, while one of a request is slow
 
 
 class Row(NamedTuple):
@@ -51,6 +53,7 @@ class Search:
         store = trainer.store
         self.places = np.full(len(store.entries), -1)  # in the space, -1 for configurations that are not given now
         self.places[numbers] = np.arange(len(numbers))
+        self._numbers = numbers
         self.present = self.places >= 0
         self._trainer, self._evidence, self._report = trainer, evidence, report
         trainer.report = self._report_now_and_then
@@ -80,7 +83,8 @@ class Search:
                     return "table"
                 done = 0
                 while done < len(request.arms):
-                    part, attempts = self._affordable(Request(request.arms[done:], request.seeds[done:]))
+                    left = request._replace(arms=request.arms[done:], seeds=request.seeds[done:])
+                    part, attempts = self._affordable(left)
                     if not len(part.arms):
                         return "max_trainings"
                     if not self._answer(part, attempts):
@@ -113,12 +117,13 @@ class Search:
         count = int((costs <= left).sum())
         if count == 0 and left and known[0] is None:
             return Request(request.arms[:1], request.seeds[:1]), int(left)
-        return Request(request.arms[:count], request.seeds[:count]), most
+        return request._replace(arms=request.arms[:count], seeds=request.seeds[:count]), most
 
     def _answer(self, request: Request, attempts: int) -> bool:
         """Enter the outcomes of these trainings; return False if some are missing, with those after them."""
-        places, stored = self.places[request.arms], [self._trainer.known(*pull) is not None for pull in request.pulls]
-        outcomes = self._trainer.outcomes(request, places, attempts)
+        trainer, places = self._trainer, self.places[request.arms]
+        stored = [trainer.known(*pull) is not None and pull not in trainer.ahead for pull in request.pulls]
+        outcomes = trainer.outcomes(request, places, attempts, self._next_trainings(request))
         cut: set[int] = set()  # configurations of which a training is missing: their later ones do not count either
         rewards, keep, lost = [], [], []
         for i, ((arm, seed), place, outcome) in enumerate(zip(request.pulls, places.tolist(), outcomes, strict=True)):
@@ -136,6 +141,24 @@ class Search:
             self.rows.append(Row(place, seed, score, self._requests, outcome.attempts, missed))
         self._evidence.enter(request.arms[keep], request.seeds[keep], np.array(rewards), np.array(lost, bool))
         return not cut
+
+    def _next_trainings(self, request: Request) -> Iterator[tuple[int, int, int]]:
+        """What to begin after a request before it is answered, as far as the budget allows it."""
+        calls = self._trainer.training.calls
+        most = AHEAD * ((calls and calls.workers) or 0)
+        if np.isfinite(left := self._left()):
+            most = min(most, max(int(left) // self._trainer.attempts - len(request.arms), 0))
+        for arm, seed in itertools.islice(request.sequel(self._reward), most):
+            yield arm, seed, int(self.places[arm])
+
+    def _reward(self, pull: Pull) -> float | None:
+        outcome = self._trainer.known(*pull)
+        return None if outcome is None else self._sign * self._trainer.given.score(outcome)
+
+    @property
+    def spare(self) -> int:
+        """The number of trainings that were begun ahead and that no decision has used."""
+        return len(self._trainer.ahead - {(int(self._numbers[row.config]), row.seed) for row in self.rows})
 
     def _report_now_and_then(self, ended: int = 0) -> None:
         if time.perf_counter() - self._reported >= SECONDS:

@@ -8,12 +8,14 @@ from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Evaluate, Train
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.digests import function_digest
-from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
+from jaxbandit.decide.tuning.inspection import awaits, takes_integer, uses_jax
 from jaxbandit.decide.tuning.recorded import no_training
 from jaxbandit.decide.tuning.store import Entry, Store
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.support import checks
 from jaxbandit.support.refusals import error_line
+
+AWAITED = 32  # calls of a coroutine function under way by default
 
 
 class Training(NamedTuple):
@@ -59,16 +61,18 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
     """Return the training function of a search, which is identified if its scores are stored."""
     batch, executor, tracing, stored = execution.batch, execution.executor, execution.traced, bool(execution.directory)
     retries = execution.retries
-    if executor is not None and batch is not None:
-        raise ValueError("batch and executor are both given; batch requires a train that JAX can trace; give only one")
-    if (tracing and executor is not None) or (tracing is False and batch is not None):
-        other = "executor" if tracing else "batch"
+    apart = "executor" if executor is not None else "workers" if execution.workers is not None else None
+    if apart and batch is not None:
+        raise ValueError(f"batch and {apart} are both given; batch requires a train that JAX can trace; give only one")
+    if (tracing and apart) or (tracing is False and batch is not None):
+        other = apart if tracing else "batch"
         raise ValueError(f"traced = {tracing} and {other} are both given, which exclude each other; give only one")
     if not callable(train):
         checks.wrong("train", train, "a function of (key, config), or of (seed: int, config)")
     program, notes, integer = None, (), takes_integer(train)
     # A call with tracers is a call that may cost money, or that runs for hours.
-    if executor is None and (tracing or batch is not None or (tracing is None and uses_jax(train))):
+    direct = apart or awaits(train)
+    if tracing or batch is not None or (tracing is None and not direct and uses_jax(train)):
         try:
             program = traced.trace(train, space, integer=integer)
         except traced.NotTraceable as error:
@@ -83,7 +87,8 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
     keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
         digest = function_digest(train) if stored else ""
-        calls = Calls(train, space, executor, integer=integer, timeout=timeout)
+        workers = execution.workers or (AWAITED if executor is None and awaits(train) else None)
+        calls = Calls(train, space, executor, integer=integer, timeout=timeout, workers=workers)
         return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes, None, retries)
     pairs = zip(program.digests, program.groups, strict=True)
     programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}

@@ -49,8 +49,9 @@ def tune(
     A training is `train(key, config)`, which returns the score of the configuration for the seed `key`; or, in plain
     Python, `train(seed, config)` with an integer. If JAX can trace `train`, it is vmapped over many configurations and
     compiled once for each group of configurations with equal static values. Otherwise `train` is called directly, one
-    training at a time or on `executor`. With `paired`, seed number i of configuration c has the key fold_in(root, i);
-    otherwise it has fold_in(fold_in(root, i), c). Here root is jax.random.key(seed) of the generator threefry2x32.
+    training at a time, or several on `workers` threads or an `executor`; what an `async def` returns is awaited. With
+    `paired`, seed number i of configuration c has the key fold_in(root, i); otherwise it has fold_in(fold_in(root, i),
+    c). Here root is jax.random.key(seed) of the generator threefry2x32.
 
     The search ends at the first of three events: the choice is known to be within epsilon of the best, or the trainings
     or the seconds of the budget are spent. At least one of them has to be given. `certificate.achieved` is the epsilon
@@ -90,9 +91,11 @@ def tune(
       blind: whether configurations that this call adds to a directory were chosen without looking at its scores. They
         may then share all seeds with the others. Otherwise they are compared on seeds that nobody has used.
       execution: an `Execution` with fields among directory, executor, progress, batch, isolate, seconds_each, retries,
-        traced, same_train. In its directory every score is stored before it is used. If the search is interrupted or
-        killed, the same call resumes with the batch size found at first, and ends with the same result; only the order
-        of the lines in scores.jsonl is that in which trainings ended.
+        traced, same_train, workers. Decisions are the same with any number of workers: while scores are missing, those
+        that are free begin what will probably be asked for next, and the result says how much of it was not needed,
+        which the budget does not count. In its directory every score is stored before it is used. If the search is
+        interrupted or killed, the same call resumes with the batch size found at first, and ends with the same result;
+        only the order of the lines in scores.jsonl is that in which trainings ended.
 
     Raises:
       ValueError: a training fails, or the directory holds something else.
@@ -143,6 +146,8 @@ def tune(
         except (ValueError, Unfinished, KeyboardInterrupt) as error:
             recorded.keep(error, store, numbers, path)
             raise
+        finally:
+            trainer.close()
         first_delta = store.delta
     rows, notes = columns(search.rows), (*trained.notes, *found.notes, *late_notes(search.late))
     if table is not None:
@@ -163,4 +168,5 @@ def tune(
         seconds={"total": time.perf_counter() - start, "trainings": trainer.waited},
         why=found.why,
         reused=search.reused if table is None else 0,
+        spare=search.spare,
     )

@@ -34,7 +34,9 @@ class Execution(NamedTuple):
 
     Attributes:
       workers: number of threads; of each device, for runs that stop by their own rule; of each task, with an executor.
-        Default: the number of cores on a single CPU device, otherwise 1.
+        Default: the number of cores on a single CPU device, otherwise 1. Of trainings, the number of calls of `train`
+        that are under way at a time, which JAX then does not trace: on so many threads, on the event loop if it is an
+        `async def`, or on the executor. Default: one call, 32 of an `async def`, or the workers of the executor.
       devices: JAX devices of one kind among which the runs are divided. Default: those of this process. With
         `jax.devices()` in several processes of `jax.distributed`, each process plays its share, and all return the
         same result.

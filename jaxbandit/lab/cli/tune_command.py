@@ -29,6 +29,9 @@ class Tune:
     """Neither read compiled programs from the user's cache directory nor keep them there."""
     executor: Annotated[str | None, arg(metavar="NAME")] = None
     """Where to train: processes:N, dask, dask:ADDRESS or slurm, as for run. Default: in this process."""
+    workers: Annotated[int | None, arg(metavar="N")] = None
+    """How many calls of TRAIN are under way at a time, in this process or on the executor. Default: one, 32 of an async
+    def, or one on each worker of the executor."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -44,7 +47,7 @@ class Tune:
             from jaxbandit.running.distribution.executors import open_executor
 
             with open_executor(self.executor, logs(out)) as executor:
-                result = command.search(self.train, spec, out, executor)
+                result = command.search(self.train, spec, out, executor, self.workers)
         if self.json:
             about = {"schema": 1, "name": spec.name, "seed": spec.options.get("seed", 0)}
             streams.document({**about, **result.to_json(), "seconds": result.seconds})

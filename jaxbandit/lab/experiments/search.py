@@ -9,6 +9,7 @@ from jaxbandit.decide.tuning import space
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.search import search as propose
 from jaxbandit.decide.tuning.tune import tune
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.specs import references
 from jaxbandit.lab.specs.search import SearchSpec
 from jaxbandit.running.plotting.style import SIZE, canvas, save_figure
@@ -17,7 +18,7 @@ from jaxbandit.running.plotting.tuning import plot_tuning
 FIGURE = "tune.png"
 
 
-def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> TuneResult:
+def search(train: str, spec: SearchSpec, out: Path, executor: Any = None, workers: int | None = None) -> TuneResult:
     """Search, or resume the search that the directory holds, and store the result there.
 
     Args:
@@ -25,10 +26,12 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
       spec: the search.
       out: directory of the scores and of the result.
       executor: executor on whose workers train is called, or None.
+      workers: number of calls of train that are under way at a time, or None for the default.
     """
     function = references.resolve("train", train).factory()
     options = spec.options
-    options["execution"] = options["execution"]._replace(directory=out, executor=executor)
+    given = options["execution"]._asdict() | {"directory": out, "executor": executor, "workers": workers}
+    options["execution"] = Execution(**given)
     if spec.space is not None:
         laws = {name: _law(spec, name, *law) for name, law in spec.space.items()}
         result = propose(function, laws, spec.propose or "tpe", **options)

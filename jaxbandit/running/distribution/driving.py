@@ -32,6 +32,40 @@ def is_broken(error: BaseException) -> bool:
     return isinstance(error, BrokenExecutor)
 
 
+class CallQueue:
+    """Calls that an executor has received, and of which nobody has taken the result."""
+
+    def __init__(self, executor: Executor):
+        """Begin without calls."""
+        self.calls: dict[Future, tuple] = {}  # each a function and its arguments, by its future
+        self._executor = executor
+        self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+
+    def submit(self, call: tuple) -> None:
+        """Submit a call; whatever goes wrong is what `Executor.submit` raises, or a BadInput."""
+        future = _submitted(self._executor, call)
+        self.calls[future] = call
+        future.add_done_callback(self._ended.put)
+
+    def take(self, deadline: float | None = None) -> tuple[tuple, Future] | None:
+        """Wait for a call that is done, whether or not it reports it, and take it; None once the deadline is reached.
+
+        `deadline` is a time of the clock time.monotonic.
+        """
+        future = _next(self._ended, self.calls, deadline)
+        return None if future is None else (self.calls.pop(future), future)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no call has reported that it is done."""
+        return self._ended.empty()
+
+    def cancel(self) -> list[tuple]:
+        """Cancel the calls that have not started, wait for none, and return those that will never start."""
+        calls, self.calls = self.calls, {}
+        return [call for future, call in calls.items() if future.cancel()]
+
+
 def completed(
     executor: Executor, calls: Iterable[tuple], most: int = MOST, deadline: float | None = None
 ) -> Generator[tuple[tuple, Future]]:
@@ -40,32 +74,26 @@ def completed(
     At most `most` calls are submitted and not done at a time. When the generator is closed, or `deadline` is reached by
     the clock time.monotonic, calls that have not started are cancelled, and nobody waits for the others.
     """
-    waiting: dict[Future, tuple] = {}
-    ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-    left, refusal = iter(calls), None
+    waiting, left, refusal = CallQueue(executor), iter(calls), None
     try:
         while True:
             for call in left:
                 try:
-                    future = _submitted(executor, call)
+                    waiting.submit(call)
                 except Exception as error:  # raised once the calls that were submitted before have ended
                     left, refusal = iter(()), error
                     break
-                waiting[future] = call
-                future.add_done_callback(ended.put)
-                if len(waiting) >= most:
+                if len(waiting.calls) >= most:
                     break
-            if not waiting:
+            if not waiting.calls:
                 break
-            future = _next(ended, waiting, deadline)
-            if future is None:
+            if (taken := waiting.take(deadline)) is None:
                 return
-            yield waiting.pop(future), future
+            yield taken
         if refusal is not None:
             raise refusal
     finally:
-        for future in waiting:
-            future.cancel()
+        waiting.cancel()
 
 
 def _submitted(executor: Executor, call: tuple) -> Future:
