@@ -11,7 +11,8 @@ from jaxbandit.decide.tuning.search import search as propose
 from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.lab.specs import references
 from jaxbandit.lab.specs.search import SearchSpec
-from jaxbandit.running.plotting.style import SIZE, canvas, save_figure
+from jaxbandit.running.plotting.figure_files import save_figure
+from jaxbandit.running.plotting.style import SIZE, canvas
 from jaxbandit.running.plotting.tuning import plot_tuning
 
 FIGURE = "tune.png"

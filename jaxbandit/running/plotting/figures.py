@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxbandit.running.plotting import budgets, gaps, heat_maps, regret_curves, stopping_times, style, sweeps
-from jaxbandit.running.plotting.style import SIZE, Colors, canvas, file_name, plain_text, save_figure
+from jaxbandit.running.plotting.figure_files import file_name, save_figure
+from jaxbandit.running.plotting.style import SIZE, Colors, canvas, plain_text
 from jaxbandit.support.domains import check, choice
 from jaxbandit.support.refusals import refuse
 

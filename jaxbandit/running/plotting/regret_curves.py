@@ -70,8 +70,7 @@ def plot(
     Args:
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
       what: the results' measure (default), "hindsight", or the name of a metric.
-      bands: the bands around the means: "95 %" confidence intervals, or one "standard error" to either side; or
-        "quantiles", in which 90 % of the runs are.
+      bands: "95 %" intervals of the means, one "standard error" to either side, or "quantiles", with 90 % of the runs.
       minimax: whether to draw also the minimax regret, the smallest possible regret on the worst instance: for linear
         instances its order d sqrt(t); for changing means, and in hindsight, the lower bound sqrt(K V t) / 20, where V
         is the number of segments begun.
@@ -173,8 +172,7 @@ def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Figure]]:
                 continue
             figure = canvas(ranking.size(some) if is_ranking(r.algorithm for r in some) else SIZE)
             # Regret alone is never negative.
-            how = look if measured else look | {"what": what, "log": False}
-            plot(some, figure.add_subplot(), **how)
+            plot(some, figure.add_subplot(), **(look if measured else look | {"what": what, "log": False}))
             yield f"{'regret' if measured else what}-{instance}", plain_text(figure)
 
 
@@ -227,9 +225,9 @@ def _dress(ax: Axes, result: Any, what: str, bands: Bands = "95 %", log: bool = 
     ax.set_xlabel("round")
     words, axis = _words(result, what)
     ax.set_ylabel(axis)
-    text = {"95 %": "95 % bands", "standard error": "bands of one standard error"}
-    text |= {"quantiles": "bands from the 5 % to the 95 % quantile of the runs"}
-    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text[bands]}"))
+    texts = {"standard error": "bands of one standard error", "quantiles": "bands of 90 % of the runs"}
+    text = texts.get(bands, "95 % bands")
+    quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text}"))
 
 
 def _words(result: Any, what: str) -> tuple[str, str]:
@@ -290,8 +288,7 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
 
 
 def _value(result: Any, what: str, bands: Bands) -> str:
-    mean = float(result.moments(what)[0][-1])
-    places = 4 if what == "feedback" else 1
+    mean, places = float(result.moments(what)[0][-1]), 4 if what == "feedback" else 1
     if result.counted_in(what) < 2:
         return with_interval(mean) if what in result.metrics else f"{mean:,.{places}f}"
     interval = result.interval(what=what)

@@ -1,4 +1,4 @@
-"""What all figures share: colors, names of curves, the frame, and the names of files; `paper`, for a column of print.
+"""What all figures share: colors, names of curves, and the frame; `paper`, for a column of print.
 
 The colors are the palette of Okabe and Ito. When they repeat, the lines are dashed. Sizes of text are relative to
 Matplotlib's `font.size`, and a figure has its `figure.figsize`, if that was set.
@@ -7,18 +7,15 @@ Matplotlib's `font.size`, and a figure has its `figure.figsize`, if that was set
 from __future__ import annotations
 
 import contextlib
-import os
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from jaxbandit.base.calls import checked
 from jaxbandit.base.parameters import Arg
-from jaxbandit.engine.storage.files import replacing
 from jaxbandit.support.domains import number
 from jaxbandit.support.extras import lab
 from jaxbandit.support.refusals import BadInput
@@ -168,19 +165,6 @@ def canvas(size: tuple[float, float], layout: str | None = "constrained") -> Fig
     return figure
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as a file of the format that its name says: completely or not at all, and never through a link.
-
-    A narrow figure has exactly its size, so that its text has the size that was asked for; others fit what is drawn.
-    """
-    import matplotlib as mpl
-
-    fit = {} if narrow(figure) else {"bbox_inches": "tight", "pad_inches": 0.15}
-    undated = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[path.suffix[1:]]  # equal bytes again
-    with replacing(path) as file, mpl.rc_context({"svg.hashsalt": "jaxbandit"}):
-        figure.savefig(file, format=path.suffix[1:], metadata=undated, **fit)
-
-
 def narrow(figure: Any) -> bool:
     """Return whether a figure is so narrow that it has no title, and its legend above the axes."""
     return figure.bbox.width / figure.dpi < NARROW
@@ -234,9 +218,7 @@ def legend(ax: Axes, where: Any = None) -> None:
         for columns in range(len(named), 0, -1):  # as many side by side as the figure is wide
             drawn = ax.legend(**how, **above, ncols=columns)
             for text in drawn.get_texts():
-                text.set_parse_math(
-                    False
-                )  # a label that is no formula has a width too
+                text.set_parse_math(False)  # a label that is no formula has a width too
             wide = drawn.get_window_extent().width
             for text in drawn.get_texts():
                 text.set_parse_math(True)
@@ -300,13 +282,3 @@ def plain_text(figure: Figure) -> Figure:
         if text.get_text():  # empty ones are tick labels that Matplotlib fills in later, some of them as powers of 10
             text.set_parse_math(False)
     return figure
-
-
-def file_name(name: str) -> str:
-    """Return the name with all characters replaced that are unsuitable for the name of a file."""
-    suitable = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
-    try:
-        os.fsencode(suitable)
-    except UnicodeEncodeError:  # Python takes files to be named in the locale's encoding
-        return suitable.encode("ascii", "backslashreplace").decode().replace("\\", "-")
-    return suitable
