@@ -68,6 +68,7 @@ from .running.plotting import style as style
 from .running.plotting.figures import plot as plot
 from .running.results.base import Result as Result
 from .running.results.compare import compare as compare
+from .running.results.latex import to_latex as to_latex
 from .running.results.saving import save as save
 from .running.simulate import simulate as simulate
 from .running.sweep import sweep as sweep

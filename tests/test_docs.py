@@ -115,7 +115,8 @@ def test_code_of_a_page_prints_what_it_shows(document, tmp_path, monkeypatch):
     plt.switch_backend("agg")
     monkeypatch.chdir(tmp_path)
     assert any(language == "python" for language, _ in fenced(document))
-    prints_what_it_shows(document)
+    with plt.rc_context():  # the settings that a page makes are its own
+        prints_what_it_shows(document)
 
 
 TYPES = """

@@ -141,16 +141,22 @@ class Plot:
 
     directory: Annotated[Positional[Path], arg(metavar="DIR")]
     """Directory that `run` or `reproduce` wrote."""
+    format: Literal["png", "pdf", "svg"] = "png"
+    """Format of the files."""
+    width: Annotated[float | None, arg(metavar="INCHES")] = None
+    """Width of a column of print, such as 3.3, for which sizes and fonts are those of `jb.style.paper`."""
 
     def __call__(self) -> int:
         """Write the figures and print their paths."""
+        from jaxbandit.running.plotting import style
         from jaxbandit.running.plotting.figures import write_figures
         from jaxbandit.running.results.loading import load_results
 
         with bad_input():
             results = load_results(self.directory)
-        with figures(self.directory, f"jaxbandit plot {self.directory}"):
-            return _paths(write_figures(results, self.directory), quiet=False)
+            settings = {} if self.width is None else style.paper(width=self.width)
+        with figures(self.directory, f"jaxbandit plot {self.directory}"), style.settings(settings):
+            return _paths(write_figures(results, self.directory, suffix=self.format), quiet=False)
 
 
 @dataclass(frozen=True)

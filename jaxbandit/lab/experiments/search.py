@@ -12,7 +12,8 @@ from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.specs import references
 from jaxbandit.lab.specs.search import SearchSpec
-from jaxbandit.running.plotting.style import SIZE, canvas, save_figure
+from jaxbandit.running.plotting.figure_files import save_figure
+from jaxbandit.running.plotting.style import SIZE, canvas
 from jaxbandit.running.plotting.tuning import plot_tuning
 
 FIGURE = "tune.png"

@@ -12,7 +12,8 @@ import numpy as np
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.papers.figure_experiments import Figure, cells
 from jaxbandit.running.plotting import figures, stopping_times, sweeps
-from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend, save_figure
+from jaxbandit.running.plotting.figure_files import file_name, save_figure
+from jaxbandit.running.plotting.style import INK, SIZE, canvas, legend
 from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.support.types import Table
 

@@ -19,7 +19,7 @@ from jaxbandit.lab.papers import assessment, drawing, figure_experiments, origin
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.lab.papers.report import cost, report
 from jaxbandit.lab.papers.tables import computed
-from jaxbandit.running.plotting.style import file_name
+from jaxbandit.running.plotting.figure_files import file_name
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load_results
 from jaxbandit.support.refusals import BadInput, nearest, refuse, resumable

@@ -52,7 +52,7 @@ def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "
     ax = ax or new_axes(SIZE)
     ends = []
     for i, (name, points) in enumerate(curves.items()):
-        ends += _curve(ax, name, sorted(points, key=lambda point: point[0]), look(i))
+        ends += _curve(ax, name, sorted(points, key=lambda point: point[0]), look(i, name))
     budgets = sorted({result.budget for result in results})
     hardnesses = {result.hardness() for result in results}
     hardness = hardnesses.pop() if len(hardnesses) == 1 else None  # it depends on the number of arms to find

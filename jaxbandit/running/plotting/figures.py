@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbandit.running.plotting import budgets, gaps, regret_curves, stopping_times, sweeps
-from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text, save_figure
+from jaxbandit.running.plotting import budgets, gaps, heat_maps, regret_curves, stopping_times, style, sweeps
+from jaxbandit.running.plotting.figure_files import file_name, save_figure
+from jaxbandit.running.plotting.style import SIZE, Colors, canvas, plain_text
 from jaxbandit.support.domains import check, choice
 from jaxbandit.support.refusals import refuse
 
@@ -22,7 +24,10 @@ STOPPING = {
     "pulls": stopping_times.plot_pulls,
     "gap": gaps.plot_gap,
     "sweep": sweeps.plot_only_sweep,
+    "map": heat_maps.plot_map,
 }
+BESIDES = {name: STOPPING[name] for name in ("pulls", "gap", "sweep", "map")}  # what regret has too
+SEVERAL = ("sweep", "gap", "map")  # what is drawn of several instances together
 
 
 def plot(
@@ -31,21 +36,36 @@ def plot(
     *,
     what: str | None = None,
     instance: str | None = None,
+    labels: Mapping[str, str] | Sequence[str] | None = None,
+    colors: Colors | None = None,
+    legend: str | bool | None = None,
+    title: str | None = None,
+    notes: bool = True,
     **look: Any,
 ) -> Any:
     """Draw the results of one instance.
+
+    The figure has Matplotlib's `figure.figsize` and `font.size`, if they were set, such as by `jb.style.paper`.
 
     Args:
       results: a Result, a ResultSet, or a list of Results of the same kind.
       ax: matplotlib Axes, which may already hold other results. Default: the Axes of a new figure.
       what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default),
-        "hindsight", or the name of a metric; for algorithms that stop, "stopping" (default), "samples", "error",
-        "pulls" or "sweep"; for a fixed budget, "error" (default) or "simple_regret". "sweep" draws the mean samples
-        against the parameter that the results sweep. "gap" draws the mean final regret, or the mean samples, against
-        the difference of the two largest means: of the instances of the results, or of each run if it draws its own.
-      instance: the instance to draw. Default: that of the first result; for "sweep" and "gap", all of them.
-      **look: options of regret figures: bands = "95 %" or "standard error"; minimax, whether to draw the minimax rate;
-        and log, whether the axis of the regret is logarithmic.
+        "hindsight", or the name of a metric, and "final", a row for each result with the mean at the horizon; for
+        algorithms that stop, "stopping" (default), "samples" or "error"; for a fixed budget, "error" (default) or
+        "simple_regret". For all but a budget also "pulls" of each arm; "sweep", the mean final regret or the mean
+        samples against the parameter that the results sweep, and "map", over two parameters; and "gap", against the
+        difference of the two largest means: of the instances of the results, or of each run if it draws its own.
+      instance: the instance to draw. Default: that of the first result; for "sweep", "map" and "gap", all of them.
+      labels: names to write in place of those of the algorithms: in the order of the results, or by algorithm.
+      colors: Matplotlib's colors, in the order of the curves, or by their labels.
+      legend: "ends" names each curve of regret at its end; "right" and "above" are beside the axes, "upper left" and
+        the like a `loc` of Matplotlib within them; False for none. Default: "ends" or "right", "above" if the figure
+        is narrower than 5 inches.
+      title: the title. Default: one that says what is drawn, if the figure is 5 inches wide or more.
+      notes: whether notes stand below the axes, such as how many runs were left out of a mean.
+      **look: options of regret figures: bands = "95 %", "standard error", or "quantiles", in which 90 % of the runs
+        are; minimax, whether to draw the minimax rate; and log, whether the axis of the regret is logarithmic.
 
     Returns:
       The matplotlib Axes. A single regret curve is named in a legend, which is updated when another one is drawn on
@@ -62,25 +82,61 @@ def plot(
         names = ", ".join(sorted(kinds)) or "none given"
         refuse("plot", f": results of {len(kinds)} kinds ({names}), must be of one kind")
     wanted = some[0].instance if instance is None else instance
-    every = what in ("sweep", "gap") and instance is None
+    every = what in SEVERAL and instance is None
     shown = [result for result in some if every or result.instance == wanted]
     if not shown:
         check("plot: instance", wanted, choice(dict.fromkeys(result.instance for result in some)))
-    if look and (kinds != {"simulate"} or what == "gap"):
+    if look and (kinds != {"simulate"} or what in BESIDES):
         refuse("plot", f": {', '.join(look)}, only for regret; leave it out")
-    if kinds == {"budget"}:
+    if legend == "ends" and (kinds != {"simulate"} or what in BESIDES):
+        refuse("plot: legend", " = 'ends', only for curves of regret; leave it out")
+    shown = _with_labels(shown, labels)
+    for name in colors if isinstance(colors, Mapping) else ():
+        check("plot: colors", name, choice(sorted({*style.labels(shown), *(r.algorithm for r in shown)})))
+    with style.in_colors(colors):
+        axes = _drawn(shown, ax, what, legend, look, alone=single and not look and legend is None)
+    if legend is not None and legend != "ends":
+        style.legend(axes, legend)
+    if title is not None:
+        axes.set_title(title, loc="left", fontsize=style.points(11), color=style.INK)
+    for text in [] if notes else [text for text in axes.texts if text.get_gid() == style.FOOT]:
+        text.remove()
+    return axes
+
+
+def _drawn(shown: list[Any], ax: Any, what: str | None, legend: Any, look: dict[str, Any], alone: bool) -> Any:
+    """Draw results of one kind; return the Axes. `alone` draws a curve to which others may be added."""
+    if shown[0].kind == "budget":
         return budgets.plot_budget(shown, ax, what=check("plot: what", what or "error", choice(budgets.WORDS)))
-    if kinds == {"identify"}:
+    if shown[0].kind == "identify":
         return STOPPING[check("plot: what", what or "stopping", choice(STOPPING))](shown, ax)
-    if what == "gap":
-        return gaps.plot_gap(shown, ax)
-    if single and not look:
-        return regret_curves.plot_one(results, ax, what=what)
-    return regret_curves.plot(shown, ax, what=what, **look)
+    if what in BESIDES:
+        return BESIDES[what](shown, ax)
+    if what == "final":
+        return regret_curves.plot(shown, ax, final=True, **look)
+    if alone:
+        return regret_curves.plot_one(shown[0], ax, what=what)
+    return regret_curves.plot(shown, ax, what=what, legend=legend, **look)
 
 
-def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
-    """Write the figures of one experiment into a directory as PNG files; return their paths.
+def _with_labels(results: list[Any], labels: Mapping[str, str] | Sequence[str] | None) -> list[Any]:
+    """Return the results with other names of their algorithms: in their order, or by what they are called."""
+    if labels is None:
+        return results
+    own = style.labels(results)
+    if isinstance(labels, Mapping):
+        for name in labels:
+            check("plot: labels", name, choice(sorted({*own, *(r.algorithm for r in results)})))
+        named = [labels.get(name, labels.get(r.algorithm, r.algorithm)) for name, r in zip(own, results, strict=True)]
+    elif isinstance(labels, str) or len(labels) != len(results):
+        refuse("plot: labels", f" = {labels!r}, must be {len(results)} names, one for each result")
+    else:
+        named = labels
+    return [dataclasses.replace(r, algorithm=name) for r, name in zip(results, named, strict=True)]
+
+
+def write_figures(results: Sequence[Any], directory: str | Path, *, suffix: str = "png", **look: Any) -> list[Path]:
+    """Write the figures of one experiment into a directory as "png", "pdf" or "svg" files; return their paths.
 
     For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`, and
     one of each metric. For algorithms that stop there are three per instance, `samples-` (with error rates),
@@ -91,7 +147,7 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, figure in drawn(results, **look):
-        paths.append(directory / f"{file_name(name)}.png")
+        paths.append(directory / f"{file_name(name)}.{suffix}")
         save_figure(figure, paths[-1])
     return paths
 

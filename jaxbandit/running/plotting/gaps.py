@@ -58,7 +58,7 @@ def plot_gap(results: Sequence[Any], ax: Axes | None = None) -> Axes:
         curves.setdefault(name, []).extend(_points(result))
     for i, (name, points) in enumerate(curves.items()):
         points.sort()
-        color, style = look(i)
+        color, style = look(i, name)
         x, mean = [p.gap for p in points], [p.mean for p in points]
         ax.plot(x, mean, color=color, linestyle=style, linewidth=1.6, marker="o", markersize=4, label=name)
         ax.vlines(x, [p.low for p in points], [p.high for p in points], color=color, linewidth=1.4)

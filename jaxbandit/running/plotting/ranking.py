@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit.running.plotting import theory
-from jaxbandit.running.plotting.style import COLORS, INK, Bands, band, footnotes, labels, new_axes, quiet, scale, titled
+from jaxbandit.running.plotting.style import (
+    INK,
+    Bands,
+    band,
+    footnotes,
+    labels,
+    look,
+    new_axes,
+    points,
+    quiet,
+    scale,
+    titled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +46,8 @@ def plot_ranking(
     ax: Axes | None,
     what: str,
     words: tuple[str, str],
-    bands: Bands,
-    minimax: bool,
+    bands: Bands = "95 %",
+    minimax: bool = False,
 ) -> Axes:
     """Draw the final means with their intervals, the smallest first, and the lower bound; return the Axes.
 
@@ -53,12 +65,13 @@ def plot_ranking(
         mean = float(result.moments(what)[0][-1])
         ends.append(mean)
         if result.counted_in(what) > 1:
-            low, high = (float(end[-1]) for end in band(mean, result.interval(what=what), bands))
+            low, high = (float(end[-1]) for end in band(result, what, bands))
             if np.isfinite(low) and np.isfinite(high):
-                ax.plot([low, high], [row, row], color=COLORS[0], linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+                color = look(0, names[i])[0]
+                ax.plot([low, high], [row, row], color=color, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
                 ends += [end for end in (low, high) if end > 0]
         ax.plot([mean], [row], "o", color=INK, markersize=3.6)
-        ax.annotate(values[i], (1.01, row), xycoords=("axes fraction", "data"), fontsize=8.5, color=INK,
+        ax.annotate(values[i], (1.01, row), xycoords=("axes fraction", "data"), fontsize=points(8.5), color=INK,
                     va="center", annotation_clip=False)  # fmt: skip
     notes = []
     for name, text, bound, style in theory.lines(results, what, minimax):
@@ -66,14 +79,15 @@ def plot_ranking(
             ax.axvline(bound[-1], color=INK, linewidth=1.1, linestyle=style, zorder=1.5)
             ends.append(float(bound[-1]))
             notes += [f"Vertical line: {text}.", *theory.notes(results, name, bound)]
-    ax.set_yticks(range(len(ranks)), [names[i] for i in ranks], fontsize=8.5)
+    ax.set_yticks(range(len(ranks)), [names[i] for i in ranks], fontsize=points(8.5))
     ax.set_ylim(len(ranks) - 0.4, -0.6)
     if ends:
         scale(ax.xaxis, ends)
     rounds = int(results[0].arrays["checkpoints"][-1])
     ax.set_xlabel(f"{words[1]} after {rounds:,} rounds")
-    text = "95 % intervals" if bands == "95 %" else "one standard error to either side"
-    quiet(ax, titled(results[0], f"{words[0]} of {results[0].runs:,} runs, {text}"), along="x")
+    text = {"95 %": "95 % intervals", "standard error": "one standard error to either side"}
+    text |= {"quantiles": "5 % to 95 % of the runs"}
+    quiet(ax, titled(results[0], f"{words[0]} of {results[0].runs:,} runs, {text[bands]}"), along="x")
     ax.tick_params(axis="y", length=0)
     footnotes(ax, results, notes, what)
     return ax

@@ -20,16 +20,20 @@ from jaxbandit.running.plotting.style import (
     footnotes,
     labels,
     look,
+    narrow,
     new_axes,
     one_instance,
     plain_text,
+    points,
     quiet,
     titled,
+)
+from jaxbandit.running.plotting.style import (
+    legend as write_legend,
 )
 from jaxbandit.support.domains import check, choice
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import is_ranking, with_interval
-from jaxbandit.theory import intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +49,7 @@ WORDS = {
 DYNAMIC = "mean dynamic regret"  # in the title, if the means change over time
 BAYESIAN = "mean Bayesian regret"  # if each run draws its own instance
 CURVE = "curve"
-LINE_HEIGHT = 0.047  # fraction of the axes that one label at the end of a curve needs
+LINE_HEIGHT = 0.047  # fraction of the axes of a figure of our size that one label at the end of a curve needs
 
 
 def plot(
@@ -56,25 +60,28 @@ def plot(
     bands: Bands = "95 %",
     minimax: bool = False,
     log: bool = False,
+    legend: str | bool | None = None,
+    final: bool = False,
 ) -> Axes:
     """Draw the mean regret of several algorithms on one instance, each labeled at the end of its curve.
 
-    Of 16 algorithms or more, a row for each shows its final mean instead, the smallest first.
+    Of 16 algorithms or more, or if `final`, a row for each shows its final mean instead, the smallest first.
 
     Args:
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
       what: the results' measure (default), "hindsight", or the name of a metric.
-      bands: the bands around the means: "95 %" confidence intervals, or one "standard error" to either side.
+      bands: "95 %" intervals of the means, one "standard error" to either side, or "quantiles", with 90 % of the runs.
       minimax: whether to draw also the minimax regret, the smallest possible regret on the worst instance: for linear
         instances its order d sqrt(t); for changing means, and in hindsight, the lower bound sqrt(K V t) / 20, where V
         is the number of segments begun.
       log: whether the axis of the regret is logarithmic, for regrets that are far apart. If the means of the
         environment change over time, the axis of the rounds is then logarithmic, too.
+      legend: "ends" to name each curve at its end, the default if the figure is not narrow, or as for `style.legend`.
     """
     check("plot: bands", bands, choice(get_args(Bands)))
     one_instance(results)
     what = _measure(results, what)
-    if is_ranking(r.algorithm for r in results):
+    if final or is_ranking(r.algorithm for r in results):
         own = [_value(result, what, bands) for result in results]
         return ranking.plot_ranking(results, own, ax, what, _words(results[0], what), bands, minimax)
     ax = ax or new_axes(SIZE)
@@ -98,7 +105,10 @@ def plot(
         if near:
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
         ends.append((float(bound[-1]), text, line))
-    _name_ends(ax, ends)
+    if legend == "ends" or (legend is None and not narrow(ax.figure)):
+        _name_ends(ax, ends)
+    else:
+        write_legend(ax, legend)
     footnotes(ax, results, notes, what)
     return ax
 
@@ -162,19 +172,17 @@ def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Figure]]:
                 continue
             figure = canvas(ranking.size(some) if is_ranking(r.algorithm for r in some) else SIZE)
             # Regret alone is never negative.
-            how = look if measured else look | {"what": what, "log": False}
-            plot(some, figure.add_subplot(), **how)
+            plot(some, figure.add_subplot(), **(look if measured else look | {"what": what, "log": False}))
             yield f"{'regret' if measured else what}-{instance}", plain_text(figure)
 
 
 def _curve(ax: Axes, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Line2D:
     rounds, mean = result.arrays["checkpoints"], result.moments(what)[0]
-    color, style = look(order)
+    color, style = look(order, name)
     dot = {"marker": "o", "markersize": 5, "clip_on": False} if len(rounds) == 1 else {}  # a line of one point is none
     (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE, **dot)
     if result.counted_in(what) > 1:
-        interval = result.interval(intervals.CONFIDENCE, what=what)
-        low, high = band(mean, interval, bands)
+        low, high = band(result, what, bands)
         known = np.isfinite(low) & np.isfinite(high)
         ax.fill_between(rounds, low, high, where=known, color=color, alpha=0.22, linewidth=0)
         if len(rounds) == 1 and known.all():
@@ -217,7 +225,8 @@ def _dress(ax: Axes, result: Any, what: str, bands: Bands = "95 %", log: bool = 
     ax.set_xlabel("round")
     words, axis = _words(result, what)
     ax.set_ylabel(axis)
-    text = "95 % bands" if bands == "95 %" else "bands of one standard error"
+    texts = {"standard error": "bands of one standard error", "quantiles": "bands of 90 % of the runs"}
+    text = texts.get(bands, "95 % bands")
     quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text}"))
 
 
@@ -246,13 +255,15 @@ def _name_ends(ax: Axes, ends: Sequence[tuple[float, str, Line2D]]) -> None:
     ends = sorted(ends, key=lambda end: -end[0])
     ax.set_ylim(*ax.get_ylim())  # labels beside the axes must not change their limits
     shares = [min(_height(ax, end[0]), 1.0) for end in ends]
-    places = spread(shares, LINE_HEIGHT, 0.0, max(1.0, LINE_HEIGHT * len(ends)))
+    height = LINE_HEIGHT * SIZE[1] * points(1.0) / (ax.figure.bbox.height / ax.figure.dpi)
+    height *= 1.2 if narrow(ax.figure) else 1.0  # notes leave less of the figure to its axes
+    places = spread(shares, height, 0.0, max(1.0, height * len(ends)))
     beside = ax.transAxes
     for end, (_, text, line), place in zip(shares, ends, places, strict=True):
         look = {"color": line.get_color(), "transform": beside, "clip_on": False, "solid_capstyle": "butt"}
         ax.plot((1.004, 1.03), (end, place), linewidth=0.7, alpha=0.7, **look)
         ax.plot((1.03, 1.075), (place, place), linewidth=1.8, linestyle=line.get_linestyle(), **look)
-        ax.text(1.085, place, text, transform=beside, va="center", fontsize=9, color=INK)
+        ax.text(1.085, place, text, transform=beside, va="center", fontsize=points(9), color=INK)
 
 
 def _height(ax: Axes, value: float) -> float:
@@ -277,8 +288,7 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
 
 
 def _value(result: Any, what: str, bands: Bands) -> str:
-    mean = float(result.moments(what)[0][-1])
-    places = 4 if what == "feedback" else 1
+    mean, places = float(result.moments(what)[0][-1]), 4 if what == "feedback" else 1
     if result.counted_in(what) < 2:
         return with_interval(mean) if what in result.metrics else f"{mean:,.{places}f}"
     interval = result.interval(what=what)

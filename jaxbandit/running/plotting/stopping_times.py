@@ -61,7 +61,7 @@ def plot_stopping(results: Sequence[Any], ax: Axes | None = None, *, points: int
         ax.axvline(bound, **BOUND, label=f"lower bound on the mean  {number(bound)}")
     _samples_axis(ax, results)
     ax.set_ylim(0, 1.02)
-    ax.set_ylabel("fraction of runs that have stopped")
+    ax.set_ylabel("fraction of stopped runs")
     ax.set_xlabel("samples")
     quiet(ax, titled(results[0], f"stopping times of {count_of_runs(results)}, 95 % bands"))
     legend(ax)
@@ -70,7 +70,7 @@ def plot_stopping(results: Sequence[Any], ax: Axes | None = None, *, points: int
 
 
 def _law(ax: Axes, result: Any, name: str, order: int, points: int) -> None:
-    color, style = look(order)
+    color, style = look(order, name)
     curve = stopping_curve(f"{name}  {_mean_text(result)}", order, result, points)
     end, share = curve.x[-1], curve.y[-1]
     draw = {"color": color, "clip_on": False}
@@ -92,8 +92,8 @@ def plot_samples(results: Sequence[Any], ax: Axes | None = None, *, points: int 
     _check(results)
     ax = ax or new_axes(rows_size(results))
     chance = np.random.default_rng(0)  # only spreads the dots
-    for i, result in enumerate(results):
-        times, color = result.samples(), look(i)[0]
+    for i, (result, name) in enumerate(zip(results, labels(results), strict=True)):
+        times, color = result.samples(), look(i, name)[0]
         few = times[:points]
         ax.plot(few, i + chance.uniform(-0.3, 0.3, len(few)), ".", color="#bbbbbb", markersize=2.2, zorder=1)
         marks = [result.quantile(level) for level in (0.05, 0.25, 0.5, 0.75, 0.95)]
@@ -133,8 +133,8 @@ def plot_error(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     _check(results)
     ax = ax or new_axes(rows_size(results))
     top = 0.0
-    for i, result in enumerate(results):
-        error, delta, color = result.error(), result.guarantee.get("delta"), look(i)[0]
+    for i, (result, name) in enumerate(zip(results, labels(results), strict=True)):
+        error, delta, color = result.error(), result.guarantee.get("delta"), look(i, name)[0]
         if error is not None:
             ax.plot([error.low, error.high], [i, i], color=color, linewidth=3, solid_capstyle="butt", zorder=3)
             ax.plot(error.value, i, "o", color=color, markeredgecolor="white", markersize=6.5, zorder=4, clip_on=False)
@@ -168,14 +168,15 @@ def plot_pulls(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     for place, (i, name, result) in enumerate(with_pulls):
         mean, _, low, high = (column[arms] for column in result.mean_pulls())
         x = np.arange(num_arms) + (place - (len(with_pulls) - 1) / 2) * step
-        color = look(i)[0]
+        color = look(i, name)[0]
         known = np.isfinite(high)  # not of an arm that all runs pulled equally often
         ax.vlines(x[known], low[known], high[known], color=color, linewidth=1.4)
         marker = "osD^vP"[i % 6] if few else "."
         fill = (color, "white")[i // 6 % 2]  # when the colors repeat, the marks are hollow
         ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=color, markeredgewidth=1.1, label=name)
     ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_ylim(bottom=-0.15)  # so that a mark at 0 is entirely visible
+    most = max(float(r.mean_pulls()[0].max()) for _, _, r in with_pulls)
+    ax.set_ylim(-0.15, 2 * max(most, 1.0))  # so that all marks are entirely visible
     ax.yaxis.set_major_formatter("{x:,.0f}")
     if few:
         names = [str(a) if means is None else f"{a}\n{means[a]:.4g}" for a in arms]
@@ -240,7 +241,7 @@ def rows_axis(ax: Axes, names: Sequence[str]) -> None:
 def _check(results: Sequence[Any]) -> None:
     """Raise BadInput unless the results are of one instance, and each has a stopping time."""
     one_instance(results)
-    lost = [r.algorithm for r in results if not len(r.samples())]
+    lost = [r.algorithm for r in results if not (r.counted if r.kind == "simulate" else len(r.samples()))]
     if lost:
         raise BadInput(f"plot: {', '.join(lost)}: no run stopped or was censored, so there is nothing to draw")
 

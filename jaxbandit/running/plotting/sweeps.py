@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
+from jaxbandit.running.plotting.stopping_times import BOUND
+from jaxbandit.running.plotting.stopping_times import mean_of as mean_samples
 from jaxbandit.running.plotting.style import (
     GRAY,
     SIZE,
@@ -22,11 +23,24 @@ from jaxbandit.running.plotting.style import (
     single,
 )
 from jaxbandit.support.refusals import BadInput, refuse
+from jaxbandit.theory.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
+
+
+def mean_of(result: Any) -> Interval[float]:
+    """Return the mean final regret (or what is measured in its place), or the mean samples, with its interval."""
+    return result.final() if result.kind == "simulate" else mean_samples(result)
+
+
+def words_of(results: Sequence[Any]) -> str:
+    """Return what `mean_of` the results is called."""
+    if results[0].kind != "simulate":
+        return "mean samples"
+    return f"mean {results[0].measure} after {results[0].arrays['checkpoints'][-1]:,} rounds"
 
 
 class Sweep(NamedTuple):
@@ -64,7 +78,7 @@ def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
         some = [r for r in results if r.algorithm == algorithm]
         parameter = _varies([r.params for r in some])
         if not parameter:
-            constant |= {algorithm: some[0]} if len(some) == 1 and len(some[0].samples()) else {}
+            constant |= {algorithm: some[0]} if len(some) == 1 and some[0].counted else {}
             continue
         curves = by_parameter.setdefault(parameter, {})
         for result in some:
@@ -107,7 +121,7 @@ def plot_only_sweep(results: Sequence[Any], ax: Axes | None = None) -> Axes:
 
 
 def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
-    """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
+    """Draw mean samples, or mean final regret, with 95 % intervals against the swept parameter; return the Axes.
 
     A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
     bound on the mean samples of a delta-correct algorithm, where it is known.
@@ -116,40 +130,48 @@ def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
         raise BadInput("plot: the results contain no sweep")
     ax = ax or new_axes(SIZE)
     for i, (name, points) in enumerate(sweep.curves.items()):
-        color, style = look(i)
+        color, style = look(i, name)
         x = np.array([value for value, _ in points])
         means = [mean_of(r) for _, r in points]
         y = np.array([float(mean.value) for mean in means])
         mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # one under a later mark is a ring
         ax.plot(x, y, color=color, linestyle=style, linewidth=1.6, label=name, **mark)
         ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=color, linewidth=1.4)
-        above = np.array([r.censored > 0 for _, r in points])
+        above = np.array([_num_censored(r) > 0 for _, r in points])
         ax.plot(x[above], y[above], "^", color="white", markeredgecolor=color, markersize=8, zorder=4)
     for i, (name, result) in enumerate(sweep.constant.items(), len(sweep.curves)):
-        (color, style), mean = look(i), mean_of(result)
-        above = " (censored: the mean is larger)" if result.censored else ""
+        (color, style), mean = look(i, name), mean_of(result)
+        above = " (censored: the mean is larger)" if _num_censored(result) else ""
         ax.axhline(mean.value, color=color, linestyle=style, linewidth=1.6, label=f"{name}, not swept{above}")
         if mean.low < mean.high:
             ax.axhspan(mean.low, mean.high, color=color, alpha=0.18, linewidth=0)
     _bounds(ax, sweep)
     results = [r for points in sweep.curves.values() for _, r in points] + list(sweep.constant.values())
     scale(ax.xaxis, [value for points in sweep.curves.values() for value, _ in points])
-    if not scale(ax.yaxis, [max(float(r.samples().mean()), 1.0) for r in results]):
-        ax.set_ylim(bottom=0)
-    if any(r.censored for points in sweep.curves.values() for _, r in points):
+    values = [float(mean_of(r).value) for r in results]
+    if not scale(ax.yaxis, values if results[0].kind == "simulate" else [max(v, 1.0) for v in values]):
+        ax.set_ylim(min(0.0, 1.06 * ax.dataLim.y0), max(0.0, 1.06 * ax.dataLim.y1))
+    if any(_num_censored(r) for points in sweep.curves.values() for _, r in points):
         ax.plot([], [], "^", color="white", markeredgecolor=GRAY, markersize=8, label="censored: the mean is larger")
     ax.set_xlabel(sweep.parameter)
-    ax.set_ylabel("mean samples")
-    place = f"{sweep.title}: mean" if sweep.title else "Mean"
-    quiet(ax, f"{place} samples against {sweep.parameter}, {count_of_runs(results)}, 95 % intervals")
+    what = words_of(results)
+    ax.set_ylabel(what.removeprefix("mean ") if results[0].kind == "simulate" else what)
+    words = f"{what} against {sweep.parameter}, {count_of_runs(results)}, 95 % intervals"
+    quiet(ax, f"{sweep.title}: {words}" if sweep.title else f"{words[0].upper()}{words[1:]}")
     legend(ax)
     footnotes(ax, results)
     return ax
 
 
 def _bounds(ax: Axes, sweep: Sweep) -> None:
+    """Draw the lower bounds of mean samples; those of regret are asymptotic."""
     points = {v: b for some in sweep.curves.values() for v, r in some if (b := r.lower_bound()) is not None}
+    points = {v: b for v, b in points.items() if np.ndim(b) == 0}
     if points:
         x = sorted(points)
         y = [points[v] for v in x]
         ax.plot(x, y, **BOUND, **single(len(x)), label="lower bound on the mean")
+
+
+def _num_censored(result: Any) -> int:
+    return 0 if result.kind == "simulate" else result.censored
