@@ -244,7 +244,7 @@ def growth(runs: int) -> Iterator[Cell]:
 def _grow(seen: Evidence, scores: np.ndarray) -> int:
     """Race on what has been stored, and return the new trainings."""
     spent = 0
-    for arms, rows in allocation.race(seen, np.ones(12, bool)):
+    for arms, rows, _ in allocation.race(seen, np.ones(12, bool)):
         known = [seen.samples[arm][row : row + 1] for arm, row in zip(arms.tolist(), rows.tolist(), strict=True)]
         new = np.array([not row or math.isnan(row[0]) for row in known])
         seen.enter(arms[new], rows[new], scores[rows[new], arms[new]])

@@ -234,7 +234,7 @@ def evidence(criterion: Criterion, arms: int) -> Evidence:
 def search(seen: Evidence, requests: allocation.Allocation, scores: np.ndarray, budget: int | None = None) -> int:
     """Make the trainings that an allocation of `tune` asks for, and return how many there were."""
     spent = 0
-    for arms, seeds in requests:
+    for arms, seeds, _ in requests:
         if budget is not None:
             arms, seeds = arms[: budget - spent], seeds[: budget - spent]
         seen.enter(arms, seeds, scores[seeds, arms])

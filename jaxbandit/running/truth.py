@@ -119,7 +119,7 @@ def _means_of_object(same: Any) -> np.ndarray | None:
         return None
     declared = environment.truth.means
     with lapack_lock(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1
-        key = jax.random.wrap_key_data(np.zeros(2, np.uint32))  # random.key(0), which JAX would compile
+        key = jax.random.wrap_key_data(jax.numpy.zeros(2, "uint32"))  # random.key(0), which takes longer
         if varying_outputs(lambda key: declared(environment.init(key)), (key,), (True,)):
             return None
         return np.asarray(declared(environment.init(key)), np.float64)

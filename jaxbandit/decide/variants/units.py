@@ -41,8 +41,8 @@ def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
         _with("outcome", log, first, outcome)
         .taken(np.sort(kept))
         .noted(
-            f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {given} "
-            "of its rows",
+            f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {given}"
+            " of its rows",
             f"{crossed.sum():,} units were shown several variants, and are left out" if crossed.any() else "",
             beyond if late.any() else "",
         )
