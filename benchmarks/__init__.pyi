@@ -6,6 +6,7 @@ from . import cluster as cluster
 from . import contexts as contexts
 from . import coverage as coverage
 from . import decisions as decisions
+from . import duels as duels
 from . import first_command as first_command
 from . import fixed_features as fixed_features
 from . import full_bandit as full_bandit

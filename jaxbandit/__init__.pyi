@@ -14,6 +14,10 @@ from .base.prior import drawn as drawn
 from .decide.core.budget import Budget as Budget
 from .decide.core.certificate import Certificate as Certificate
 from .decide.core.goal import Goal as Goal
+from .decide.duels.certificate import DuelCertificate as DuelCertificate
+from .decide.duels.certificate import duel_certificate as duel_certificate
+from .decide.duels.race import duel_pairs as duel_pairs
+from .decide.duels.race import duel_race as duel_race
 from .decide.gate.no_worse import no_worse as no_worse
 from .decide.gate.result import GateResult as GateResult
 from .decide.loading import load as load

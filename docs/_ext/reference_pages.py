@@ -67,7 +67,7 @@ GROUPS = (
         "sessions",
         "Sessions",
         "One run of an algorithm that decides about real rewards.",
-        "decide.sessions decide.core.certificate",
+        "decide.sessions decide.core.certificate decide.duels",
     ),
     (
         "logs",
