@@ -66,6 +66,7 @@ def test_options_of_outcomes_units_counts_and_shares(log, capsys):
           "guardrails": {"t": -0.5}}),
         (["--outcome", "converted", "--denominator", "t", "--covariate", "converted=converted"],
          {"columns": {"outcome": "converted", "denominator": "t", "covariate": {"converted": "converted"}}}),
+        (["--outcome", "converted", "--plan", "0.3"], {"columns": {"outcome": "converted"}, "plan": 0.3}),
         (["--outcome", "t", "--quantile", "0.25"], {"columns": {"outcome": "t"}, "goal": jb.Goal(quantile=0.25)}),
         (["--outcome", "converted", "--unit", "t", "--of-unit", "any"],
          {"columns": {"outcome": "converted", "unit": "t"}, "of_unit": "any"}),

@@ -6,18 +6,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from jaxbandit.base.calls import checked
 from jaxbandit.decide.core.goal import DELTA, Goal, goal_of
-from jaxbandit.decide.variants import covariates, order, outcomes, remarks, times, units, visitors
+from jaxbandit.decide.variants import covariates, order, outcomes, plans, remarks, times, units, visitors
 from jaxbandit.decide.variants import stages as staging
 from jaxbandit.decide.variants.deciding import Question, decided
 from jaxbandit.decide.variants.guardrails import Guardrail
 from jaxbandit.decide.variants.metrics import Metric, metrics_of
 from jaxbandit.decide.variants.outcomes import Kind
+from jaxbandit.decide.variants.plans import Plan, Source
 from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
 from jaxbandit.decide.variants.visitors import Visitors
-from jaxbandit.support import checks
+from jaxbandit.support import checks, domains
 from jaxbandit.support.refusals import python
 
 FIELDS = ("delta", "epsilon", "quantile", "score_range", "maximize")  # of a goal
@@ -39,6 +42,7 @@ def ab(
     late: Sequence[str] | None = None,
     removed: Sequence[str] = (),
     growth: bool = False,
+    plan: float | None = None,
 ) -> ABResult:
     """Decide between the variants of a log of visitors: ship one, keep the control, or go on.
 
@@ -95,6 +99,10 @@ def ab(
       growth: whether it was said in advance that variants may be added: stage g of additions then has the level
         delta/((g + 1)(g + 2)) from the beginning, and otherwise only once a variant has been added.
 
+      plan: an effect, in units of an outcome, to ask how many visitors the test takes until it is decided if one
+        variant is better by so much, with the `planned` shares, and how long if times are known. Tests are simulated by
+        this very rule, from visitors of the control in the log, which may have no other variant yet.
+
     Returns:
       The decision, the shares of the next visitors, and for each variant its visitors, mean and difference from the
       control with intervals.
@@ -112,10 +120,34 @@ def ab(
         raise ValueError("now is used only with a window; give window=, or leave now out")
     if window is not None and metrics[0].columns.time is None:
         raise ValueError("window needs the times of the visitors; name their column, such as columns={'time': 'day'}")
-    options = Options(control, planned, window, now, late, removed, growth, len(metrics))
-    logs = visitors.read(log, [metric.columns for metric in metrics])
-    others = [_of_metric(metric, data, options, ()) for metric, data in zip(metrics[1:], logs[1:], strict=True)]
-    return _of_metric(metrics[0], logs[0], options, tuple(others))
+    if plan is not None:
+        checks.take("plan", plan, domains.number(0, open_low=True))
+        if goal.quantile is not None or planned == "adaptive":
+            raise ValueError("plan is about means and planned shares; leave it out, or quantile and planned='adaptive'")
+    options = Options(control, planned, window, now, late, removed, growth, plan, len(metrics))
+    logs = visitors.read(log, [metric.columns for metric in metrics], 2 if plan is None else 1)
+    found = [_of_metric(metric, data, options, ()) for metric, data in zip(metrics[1:], logs[1:], strict=True)]
+    result, source = _of_metric(metrics[0], logs[0], options, tuple(other for other, _ in found))
+    if plan is None:
+        return result
+    sources = [source, *(rail for _, rail in found if rail.limit is not None)]
+    return dataclasses.replace(result, decision="go on", plan=_plan(sources, options))
+
+
+def _plan(sources: Sequence[Source], options: "Options") -> Plan:
+    """Return how many visitors the test takes."""
+    log = sources[0].log
+    if isinstance(options.split, Mapping):
+        if options.control not in options.split or len(options.split) < 2:
+            raise ValueError(f"planned has no share for {options.control} and another variant, which a plan needs")
+        above = domains.number(0, open_low=True)
+        shares = np.array([checks.take(f"planned[{v!r}]", share, above) for v, share in options.split.items()])
+        control = list(options.split).index(options.control)
+    else:
+        shares, control = np.ones(max(len(log.names), 2)), sources[0].control
+    each = [source._replace(alpha=source.alpha / (len(shares) - 1)) for source in sources]
+    length = 0.0 if options.window is None else times.window(options.window, log.dated)
+    return plans.plan(each, shares, control, length)
 
 
 class Options(NamedTuple):
@@ -128,11 +160,14 @@ class Options(NamedTuple):
     late: Sequence[str] | None
     removed: Sequence[str]
     growth: bool
+    plan: float | None
     metrics: int  # among which delta is divided
 
 
-def _of_metric(metric: Metric, log: Visitors, options: Options, others: tuple[ABResult, ...]) -> ABResult:
-    """Return what is known of one metric, and what is decided from it beside what is known of others."""
+def _of_metric(
+    metric: Metric, log: Visitors, options: Options, others: tuple[ABResult, ...]
+) -> tuple[ABResult, Source]:
+    """Return what is known of one metric and decided from it beside others, and what a plan needs of it."""
     data, kind = _visitors(log, metric, options)
     removed = math.nan
     if data.covariate is not None:
@@ -140,7 +175,7 @@ def _of_metric(metric: Metric, log: Visitors, options: Options, others: tuple[AB
     c = data.numbers_of(f"{data.where}: control", [options.control])[0]
     gone = data.numbers_of(f"{data.where}: removed", options.removed)
     after = None if options.late is None else data.numbers_of(f"{data.where}: late", options.late)
-    if len(set(gone)) == len(data.names):
+    if len(set(gone)) == len(data.names) and gone:
         raise ValueError("removed has all variants, must leave one that can be shown")
     if after and data.variant[0] in after:
         checks.wrong("late", data.names[data.variant[0]], "a variant that entered after another one")
@@ -154,8 +189,10 @@ def _of_metric(metric: Metric, log: Visitors, options: Options, others: tuple[AB
     if others:
         names = [metric.name, *(other.metric for other in others)]
         notes = (remarks.error_split(delta * options.metrics, names, rails), *notes)
+    alone = len(data.names) == 1
+    shares = None if alone else planned_shares(options.split, data)
     found = decided(
-        Question(c, delta, goal.epsilon or 0.0, goal.maximize, gone, planned_shares(options.split, data),
+        Question(c, delta, goal.epsilon or 0.0, goal.maximize, gone, shares,
                  metric.name, rails, others, removed),
         data,
         kind,
@@ -163,11 +200,14 @@ def _of_metric(metric: Metric, log: Visitors, options: Options, others: tuple[AB
         remarks.assumptions(data, kind, options.window),
         notes,
     )  # fmt: skip
+    alpha = delta if kind.bounded and metric.limit is None else delta / 2
+    effect = 0.0 if options.plan is None or metric.limit is not None else options.plan
+    source = Source(data, kind, c, alpha, goal.epsilon or 0.0, goal.maximize, effect, metric.limit)
     if metric.limit is None:
-        return found
+        return found, source
     own = [Guardrail(metric.name, v.name, metric.limit, v.lift, v.lift_low, v.lift_high)
            for v in found.variants if v.name != found.control]  # fmt: skip
-    return dataclasses.replace(found, guardrails=tuple(own))
+    return dataclasses.replace(found, guardrails=tuple(own)), source
 
 
 def _visitors(log: Visitors, metric: Metric, options: Options) -> tuple[Visitors, Kind]:

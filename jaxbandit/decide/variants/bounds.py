@@ -66,7 +66,7 @@ def contrast(
         above = width * looks.upper_bounds(_gaps(high[0], low[1]) / width, math.log(alpha), sizes)
         below = -width * looks.upper_bounds(-_gaps(low[0], high[1]) / width, math.log(alpha), sizes)
     else:
-        value, half, missing = _asymptotic(low, more, sizes, alpha, names)
+        value, half, missing = in_the_limit(low, more, sizes, alpha, names)
         known = np.isfinite(half)
         below, above = np.where(known, value - half, -np.inf), np.where(known, value + half, np.inf)
     bad = contradictory(np.maximum.accumulate(below), np.minimum.accumulate(above))
@@ -152,15 +152,25 @@ def _moments(sides: Sides, more: More, sizes: np.ndarray) -> tuple[np.ndarray, n
     return found[0], found[1], np.where(np.isnan(found[2]), np.inf, found[2])
 
 
-def _asymptotic(
+def in_the_limit(
     sides: Sides, more: More, sizes: np.ndarray, alpha: float, names: tuple[str, str]
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Return means of differences and half the width of their intervals, float64[looks], and what is missing."""
     value, sd, skew2 = _moments(sides, more, sizes)
-    counts = [asymptotic.uncommon(y.ravel(), sizes * y.shape[1]) for y in sides]
+    counts = [_uncommon(y.ravel(), sizes * y.shape[1]) for y in sides]
     known = asymptotic.suffices(sizes, np.minimum(*counts), skew2) & np.isfinite(value)
     half = np.where(known, sd * asymptotic.radius(sizes, math.log(alpha)), np.inf)
     return value, half, "" if known[-1] else _lack(sides, [int(count[-1]) for count in counts], skew2[-1], names)
+
+
+def _uncommon(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return how many numbers are other than the commonest one, int64[looks], FEWEST_UNCOMMON if more are later."""
+    n, prefix = int(sizes[-1]), 1024
+    while prefix < n and asymptotic.uncommon(values[:prefix], np.array([prefix]))[0] < asymptotic.FEWEST_UNCOMMON:
+        prefix *= 2  # more numbers never make it less
+    few = sizes[sizes <= prefix]
+    enough = np.full(len(sizes) - len(few), asymptotic.FEWEST_UNCOMMON)
+    return np.concatenate([asymptotic.uncommon(values[:prefix], few), enough])
 
 
 def _lack(sides: Sides, counts: list[int], skew2: float, names: tuple[str, str]) -> str:

@@ -132,6 +132,7 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
         guardrails=asked.guardrails,
         other_metrics=asked.other_metrics,
         segments=tuple(parts),
+        plan=None,
     )
 
 
@@ -153,6 +154,8 @@ def _of_means(asked: Question, stages: Stages, pairs: Pairs) -> Knowledge:
     size = np.array([(stages.stage <= g).sum() - 1 for g in range(len(stages.level))])
     comparison = AllPairs(pairs, staging.pair_levels(stages, size), asked.maximize, first, asked.harmful)
     cost = np.array([achieved.achieved_epsilon(comparison, [v]) for v in variants])
+    if len(cost) == 1:  # before a test, nothing is known
+        cost = np.full(1, np.inf)
     values = np.array([pairs.mean(v) for v in variants])
     intervals = _intervals(stages, pairs)
     low, high = np.array(intervals).T

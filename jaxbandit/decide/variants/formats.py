@@ -17,3 +17,8 @@ def with_sign(value: float, shown: Callable[[float], str]) -> str:
 def ends(low: float, high: float, shown: Callable[[float], str]) -> str:
     """Return an interval as text."""
     return f"{shown(low)} to {shown(high)}" if math.isfinite(low) or math.isfinite(high) else "?"
+
+
+def length_of(time: float) -> str:
+    """Return a length of time as text, with two digits at least."""
+    return f"{time:,.0f}" if time >= 10 else f"{time:.2g}"

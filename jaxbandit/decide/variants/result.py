@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.decide.variants import guardrails
-from jaxbandit.decide.variants.formats import ends, percent, with_sign
+from jaxbandit.decide.variants.formats import ends, length_of, percent, with_sign
 from jaxbandit.decide.variants.guardrails import Guardrail
+from jaxbandit.decide.variants.plans import Plan
 from jaxbandit.decide.variants.segments import MANY, Segment
 from jaxbandit.support.document import (
     Block,
@@ -102,6 +103,7 @@ class ABResult(Describable):
     guardrails: tuple[Guardrail, ...]  # of each metric that must be kept, and each variant but the control
     other_metrics: tuple["ABResult", ...]  # the same for further metrics, from which nothing is decided
     segments: tuple[Segment, ...]  # differences within segments, from which nothing is decided
+    plan: Plan | None  # how many visitors a test takes, if this was asked
 
     @property
     def shares(self) -> dict[str, float]:
@@ -110,7 +112,9 @@ class ABResult(Describable):
 
     @property
     def words(self) -> str:
-        """The decision in a sentence or two, after what forbids one."""
+        """The decision in a sentence or two, after what forbids one; or how long a test takes."""
+        if self.plan is not None:
+            return self._plan_in_words(self.plan)
         if self.alerts:
             return " ".join(f"{line[0].upper()}{line[1:]}." for line in (*self.alerts, "go on: nothing is decided"))
         sure = f"with probability at least {1 - self.delta:.4g}"
@@ -133,6 +137,23 @@ class ABResult(Describable):
         limit = "1 point" if limit == "1 points" else limit
         needed = f"at most {limit}" if self.epsilon else "to know the best variant"
         return f"Go on. To choose {self.choice} now would cost {cost}; the decision needs {needed}."
+
+    def _plan_in_words(self, plan: Plan) -> str:
+        """Return how long a test takes, in two sentences."""
+        size, base = self.amount(plan.effect, above=True), self.mean(plan.base)
+        effect = f"an effect of {size} at the present {self.statistic} of {base}"
+        if math.isinf(plan.visitors):
+            return f"Plan: for {effect} more than {plan.longest:,} visitors are needed; no longer tests were simulated."
+        often = f"{plan.nine_tenths:,.0f}" if math.isfinite(plan.nine_tenths) else f"more than {plan.longest:,}"
+        kept = " and keeps the guardrails" if self.guardrails else ""
+        words = f"Plan: for {effect} the test takes {plan.visitors:,.0f} visitors in all until it is decided{kept}"
+        if math.isfinite(plan.time):
+            unit = "days" if plan.in_days else "units of time"
+            words += f", or {length_of(plan.time)} {unit} (in 9 of 10 tests {often}"
+            words += f", or {length_of(plan.nine_tenths_time)} {unit})" if math.isfinite(plan.nine_tenths_time) else ")"
+        else:
+            words += f" (in 9 of 10 tests {often})"
+        return f"{words}: the median of {plan.tests:,} tests that were simulated by this very rule."
 
     @property
     def is_rate(self) -> bool:
@@ -221,6 +242,7 @@ class ABResult(Describable):
             "metric": self.metric if self.other_metrics or self.metric != "outcome" else "",
             "guardrails": [finite(vars(rail)) | {"state": rail.state} for rail in self.guardrails],
             "other_metrics": [other.to_json() for other in self.other_metrics],
+            "plan": {} if self.plan is None else finite(vars(self.plan)),
             "segments": [finite(vars(segment)) for segment in self.segments],
         }
         data |= {name: x for name, x in more.items() if x} | {"assumptions": self.assumptions, "notes": self.notes}

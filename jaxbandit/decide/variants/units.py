@@ -32,20 +32,17 @@ def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
         is_open = np.bincount(at, np.isnan(y), units) > 0
         outcome = np.where(np.bincount(at, np.nan_to_num(y) != 0, units) > 0, 1.0, np.where(is_open, np.nan, 0.0))
     kept = first[~crossed]
-    if len(np.unique(log.variant[kept])) < 2:
+    if len(np.unique(log.variant[kept])) < min(len(log.names), 2):
         few = "fewer than two variants have units that were shown no other variant; which column is it?"
         raise ValueError(f"columns: unit: {few}")
     given = {"sum": "the sum of those", "any": "whether any is not 0, of those", "last": "the last one"}[how]
     beyond = f"{late.sum():,} rows come later after the first row of their unit than the window, and do not count"
-    return (
-        _with("outcome", log, first, outcome)
-        .taken(np.sort(kept))
-        .noted(
-            f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {given}"
-            " of its rows",
-            f"{crossed.sum():,} units were shown several variants, and are left out" if crossed.any() else "",
-            beyond if late.any() else "",
-        )
+    log = _with("outcome", log, first, outcome).taken(np.sort(kept))
+    return log.noted(
+        f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {given} of "
+        "its rows",
+        f"{crossed.sum():,} units were shown several variants, and are left out" if crossed.any() else "",
+        beyond if late.any() else "",
     )
 
 

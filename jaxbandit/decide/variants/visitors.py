@@ -115,7 +115,7 @@ def columns_of(given: Mapping[str, str]) -> Columns:
     return columns
 
 
-def read(source: Any, each: Sequence[Columns]) -> list[Visitors]:
+def read(source: Any, each: Sequence[Columns], fewest: int = 2) -> list[Visitors]:
     """Return the visitors of a log for each metric, sorted by their times if they have any.
 
     A message names the line of a file, counted from 1 with the line of names, or else the row, counted from 0.
@@ -124,17 +124,17 @@ def read(source: Any, each: Sequence[Columns]) -> list[Visitors]:
     single = each[0].visitors is each[0].unit is each[0].block is None
     table = read_columns("ab: log", source, used, lambda name: single and UNIT.search(name) is not None)
     where = table.where if isinstance(source, str | Path) else "ab"
-    return [_of_table(table, where, columns, used) for columns in each]
+    return [_of_table(table, where, columns, used, fewest) for columns in each]
 
 
-def _of_table(table: Table, where: str, columns: Columns, used: Sequence[str]) -> Visitors:
+def _of_table(table: Table, where: str, columns: Columns, used: Sequence[str], fewest: int) -> Visitors:
     """Return the visitors for one metric; a column that is not used may be one that has to be."""
     names, variant = table.labels(columns.variant, "a name")
-    if not 2 <= len(names) <= MOST_VARIANTS:
+    if not fewest <= len(names) <= MOST_VARIANTS:
         found = f"only {names[0]!r}" if names else "no rows"
         many = f" has {len(names):,} different values, must have at most {MOST_VARIANTS}; which column is the variant?"
         few = f" has {found}, must have at least two variants to compare"
-        refuse(f"{table.where}: {columns.variant}", few if len(names) < 2 else many)
+        refuse(f"{table.where}: {columns.variant}", few if len(names) < fewest else many)
     outcome = np.zeros(len(variant)) if columns.outcome is None else table.numbers(columns.outcome, OUTCOME)
     groups = [None if name is None else table.labels(name, "a name")[1] for name in (columns.block, columns.unit)]
     time, dated = None, False
@@ -149,7 +149,7 @@ def _of_table(table: Table, where: str, columns: Columns, used: Sequence[str]) -
         found = found._replace(covariate=table.numbers(columns.covariate, "a number, or empty"))
     found = _with_segments(found, table, columns.segment)
     if columns.visitors is not None:
-        found = _counted(found, table, columns.visitors, columns.conversions)
+        found = _counted(found, table, columns.visitors, columns.conversions, fewest)
     found = found.noted(*(_repeated(name, cells(table.cells[name])) for name in table.cells if name not in used))
     if time is not None and np.any(np.diff(time) < 0):
         found = found.taken(np.argsort(time, kind="stable"))
@@ -168,7 +168,7 @@ def _repeated(name: str, values: Sequence[Any]) -> str:
     )
 
 
-def _counted(log: Visitors, table: Table, visitors: str, conversions: str | None) -> Visitors:
+def _counted(log: Visitors, table: Table, visitors: str, conversions: str | None, fewest: int) -> Visitors:
     """Return a row for each visitor of a table of counts."""
     n, converted = (_counts(table, name) for name in (visitors, conversions or visitors))
     if not 0 < n.sum() <= MOST_VISITORS:
@@ -176,7 +176,7 @@ def _counted(log: Visitors, table: Table, visitors: str, conversions: str | None
     n = n.astype(np.int64)
     rows = np.repeat(np.arange(len(n)), n)
     found = log.taken(rows)
-    if len(found.names) < 2:
+    if len(found.names) < fewest:
         only = ", ".join(found.names)
         refuse(table.place(visitors)(0), f": only {only} has visitors, must be at least two variants")
     if conversions is None:

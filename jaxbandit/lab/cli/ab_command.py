@@ -73,6 +73,8 @@ class AB:
     """A variant that is no longer shown: it is not chosen. Repeatable."""
     growth: bool = False
     """It was said in advance that variants may be added."""
+    plan: Annotated[float | None, arg(metavar="EFFECT")] = None
+    """How many visitors does the test take if one variant is better by this, in units of an outcome?"""
     html: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
     """Also write a page of HTML, in one file. An existing report is replaced; any other file is kept, with an error."""
     json: bool = False
@@ -113,6 +115,7 @@ class AB:
                 late=() if self.none_late else self.late or None,
                 removed=self.removed,
                 growth=self.growth,
+                plan=self.plan,
             )
             return streams.answer(result, self.log.stem, as_json=self.json, html=self.html)
 
