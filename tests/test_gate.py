@@ -3,11 +3,14 @@
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ from jaxbandit.theory.quantile_bounds import quantile_sequence
 
 pytestmark = pytest.mark.quickly_compiled
 
-PYTHON = f"{sys.executable} -S -c"
+ROOT = Path(__file__).parents[1]
 
 
 def noisy(version, scale, spread=0.1):
@@ -246,3 +249,14 @@ def test_bounds_that_exclude_each_other_decide_nothing():
     known = Versions(("new", "old"), 1.05, 0.5, 0.05, None)
     known.enter(np.repeat([[3.0, 3.0], [1.0, 1.0]], (40, 200), axis=0))
     assert known.verdict() == "" and "contradict" in known.alert()[0]
+
+
+@pytest.mark.slow
+def test_the_line_of_the_workflow_in_the_recipe_is_a_command(tmp_path, monkeypatch, capsys):
+    [line] = re.findall(r"- run: (jaxbandit gate .*)", (ROOT / "docs/recipes/gate.md").read_text(encoding="utf-8"))
+    command = shlex.split(line.replace('"python ', f'"{sys.executable} -S '))
+    monkeypatch.chdir(tmp_path)
+    for name, seconds in (("old", 0.0), ("new", 0.1)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "work.py").write_text(f"import time; time.sleep({seconds})", encoding="utf-8")
+    assert cli.main(command[1:]) == 4 and "fail: the median of new / old" in capsys.readouterr().out
