@@ -146,6 +146,8 @@ KEYS = {  # in TOML -> the argument of `tune`, or the field of one of its record
     "resolution = 0.01": 0.01,
     "growth = true": True,
     "blind = true": True,
+    "pool = 40": 40,
+    'pool = ["one", "two"]': ["one", "two"],
     "traced = false": False,
     "same_train = true": True,
     "batch = 4": 4,
@@ -172,6 +174,21 @@ def test_every_argument_of_tune_has_a_key(line, place, monkeypatch):
     records = [given["goal"], given["budget"], given["execution"]]
     [value] = [getattr(x, name) for x in records if hasattr(x, name)] or [given[name]]
     assert value == KEYS[line] and type(value) is type(KEYS[line])
+
+
+def test_the_number_of_workers_is_an_option(place, monkeypatch):
+    given = {}
+
+    def taken(*_, execution, **others):
+        given["workers"] = execution.workers
+        raise BadInput("enough")
+
+    monkeypatch.setattr("jaxbandit.lab.experiments.search.tune", taken)
+    (place / "one.toml").write_text(SPEC)
+    for options, workers in ((["--workers", "7"], 7), ([], None)):
+        assert cli.main(["tune", "tuned_model:train", "one.toml", *options]) == 2 and given["workers"] == workers
+    given.clear()
+    assert cli.main(["tune", "tuned_model:train", "one.toml", "--workers", "0"]) == 2 and not given
 
 
 def test_every_argument_and_field_has_a_key_or_is_of_python_alone():

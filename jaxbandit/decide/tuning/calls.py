@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.configs import Configs, failed
+from jaxbandit.decide.tuning.items import Items
 from jaxbandit.decide.tuning.limits import Daemons, LateError, wait_for, within
 from jaxbandit.decide.tuning.store import LATE, VALUE, Failure
 from jaxbandit.decide.tuning.values import copied
@@ -73,16 +74,18 @@ class Calls:
         integer: bool = False,
         timeout: float | None = None,
         workers: int | None = None,
+        items: Items | None = None,
     ):
         """Prepare the calls of train; one that lasts `timeout` seconds has failed.
 
         They are made on an executor, on `workers` threads, or else here. With an executor `workers` is the number of
-        calls that it makes at a time, by default that of its workers.
+        calls that it makes at a time, by default that of its workers. With `items`, train gets one of them in the place
+        of a seed.
         """
         if executor is None and workers is not None:
             executor, train = Daemons(workers), in_scope(train)
         self._train = train
-        self._integer, self._timeout = integer, timeout
+        self._integer, self._timeout, self._items = integer or items is not None, timeout, items
         self._configs = configs
         self._executor = executor
         self.workers = workers if executor is None or workers is not None else crew_of(executor).workers
@@ -131,7 +134,7 @@ class Calls:
                 if deadline is not None and time.monotonic() >= deadline:
                     return
                 place = place if places is None else places[place]
-                yield _call(place, self._train, word, self._configs.row(arm), *options)
+                yield _call(place, self._train, self._seed(word), self._configs.row(arm), *options)
             return
         own = places is None
         tasks = list(zip(range(len(arms)) if places is None else places, words, arms.tolist(), strict=True))
@@ -187,7 +190,13 @@ class Calls:
         (place, words, arm), number = task, next(NUMBERS)
         self._tasks[number] = place, arm
         self._open.add(number)
-        queue.submit((_call, number, self._train, words, self._configs.row(arm), *options))
+        queue.submit((_call, number, self._train, self._seed(words), self._configs.row(arm), *options))
+
+    def _seed(self, words: np.ndarray) -> Any:
+        """What a training gets for the words of its seed, which stay as they are for a key."""
+        if self._items is not None:
+            return self._items.item(int(words[1]))
+        return int(words[1]) if self._integer else words
 
     def cancel(self) -> list[int]:
         """Cancel the calls that have not begun, wait for none, and return the places of those that never will."""
@@ -236,26 +245,25 @@ def in_scope(train: Train) -> Train:
 def _call(
     number: int,
     train: Train,
-    words: np.ndarray,
+    seed: Any,
     config: PyTree,
     integer: bool,
     attempts: int,
     timeout: float | None,
 ) -> Part:
     """One training, in any process, begun again while it fails. Its place in the result is the number of the call."""
-    part = _attempt(number, train, words, config, integer, timeout)
+    part = _attempt(number, train, seed, config, integer, timeout)
     for attempt in range(2, attempts + 1):
         if part.fatal or usable(part.scores).all():
             break
-        part = _attempt(number, train, words, config, integer, timeout)._replace(attempts=attempt)
+        part = _attempt(number, train, seed, config, integer, timeout)._replace(attempts=attempt)
     return part
 
 
-def _attempt(
-    number: int, train: Train, words: np.ndarray, config: PyTree, integer: bool, timeout: float | None
-) -> Part:
+def _attempt(number: int, train: Train, seed: Any, config: PyTree, integer: bool, timeout: float | None) -> Part:
     at, nothing = np.array([number]), np.array([np.nan])
-    seed = int(words[1]) if integer else jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS)
+    if not integer:
+        seed = jax.random.wrap_key_data(jnp.asarray(seed), impl=keys.OF_PULLS)
     try:
         own = copied(config)
         score = train(seed, own) if timeout is None else within(timeout, train, seed, own)

@@ -49,6 +49,7 @@ class Criterion(Goal):
     on_failure: float | str = "stop"
     growth: bool = False  # whether stages were announced, so that their error probabilities add up to delta
     unpaired: bool = False  # whether seeds of equal numbers have nothing in common
+    pool: int | None = None  # number of items over which means are, of which each takes the place of one seed
 
     def __post_init__(self) -> None:
         pass
@@ -107,8 +108,8 @@ class Criterion(Goal):
         count, level, first = stages[-1].size, self.pair_levels(stages), self.first_seeds(stages)
         if self.score_range is not None:
             width = self.score_range[1] - self.score_range[0]
-            return BoundedDifferences(count, level, width, first=first, min_size=self.min_trainings)
-        options = {"min_size": self.min_trainings, "resolution": self.resolution}
+            return BoundedDifferences(count, level, width, first=first, min_size=self.min_trainings, pool=self.pool)
+        options = {"min_size": self.min_trainings, "resolution": self.resolution, "pool": self.pool}
         return PairedDifferences(count, level, first=first, **options)
 
     def pair_levels(self, stages: Sequence[Stage]) -> np.ndarray:
@@ -125,12 +126,15 @@ class Criterion(Goal):
         if self.score_range is not None or self.by_arms:
             return None
         level = math.log(self.arm_levels(stages).min()) if self.separately(stages) else self.pair_levels(stages).min()
-        return max(pairs.smallest_sample(level), self.min_trainings)
+        least = max(pairs.smallest_sample(level), self.min_trainings)
+        return least if self.pool is None else min(least, self.pool)
 
     def assumptions(self, stages: Sequence[Stage], paired: bool) -> list[str]:
         """Return what is assumed about the scores, in sentences."""
         seeds = "seeds of all configurations are" if paired else "seeds of each configuration are"
         taken = [f"the {seeds} independent draws from one distribution"]
+        if self.pool is not None:
+            taken = [f"means are those over the {self.pool:,} items of the pool, which are scored in a random order"]
         if self.quantile is None and self.score_range is None:
             by_arm = self.separately(stages)
             taken += [NORMAL_ARMS if by_arm else NORMAL, RARE]

@@ -55,7 +55,8 @@ class Evidence:
         self.criterion, self.stages = criterion, list(stages)
         self.count = self.stages[-1].size
         self.samples: list[list[float]] = [[] for _ in range(self.count)]  # by seed, NaN where there is none
-        self.pool = np.full(self.count, np.iinfo(np.int64).max)  # scores that each configuration can have in all
+        # scores that each configuration can have in all
+        self.pool = np.full(self.count, criterion.pool or np.iinfo(np.int64).max)
         self.trainings = np.zeros(self.count, np.int64)  # with an outcome
         self.failures = np.zeros(self.count, np.int64)  # with or without a reward
         self._rewarded = np.zeros(self.count, np.int64)

@@ -57,7 +57,8 @@ def _by_default(
         requests = allocation.race(evidence, search.present)
     why = search.play(requests, _watch(search, evidence, numbers))
     seeds = int(evidence.trainings.max())
-    if why == "done" and not halves and _normal(evidence.criterion) and not evidence.varies() and seeds > 1:
+    plain = not halves and _normal(evidence.criterion) and evidence.criterion.pool is None
+    if why == "done" and plain and not evidence.varies() and seeds > 1:
         raise ValueError(f"every configuration has the same score at all {seeds} seeds; {_cause(evidence)}")
     if why == "done":
         why = "max_trainings" if halves else "epsilon"

@@ -34,6 +34,14 @@ PRICE = (
 
 def score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """Return simultaneous bounds of what each configuration is judged by, in units of the score, float64[K] each."""
+    low, high = _score_bounds(evidence)
+    if evidence.criterion.pool is not None:  # once all items are scored the mean is known
+        means, whole = evidence.moments()[1] * (1 if evidence.criterion.maximize else -1), evidence.trainings
+        low, high = (np.where(whole >= evidence.criterion.pool, means, end) for end in (low, high))
+    return low, high
+
+
+def _score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     criterion, (n, means, variances) = evidence.criterion, evidence.moments()
     coverage = 1 - criterion.error(evidence.stages)
     if criterion.p is not None:
@@ -69,10 +77,11 @@ def _bounded(evidence: Evidence, level: float) -> tuple[np.ndarray, np.ndarray]:
     for arm, sample in enumerate(evidence.samples):
         scores = np.array([x for x in sample if not np.isnan(x)]) * (1 if evidence.criterion.maximize else -1)
         share = (scores - least) / (most - least)
-        if np.isin(share, (0.0, 1.0)).all() or len(share) * evidence.count > FEW:
+        pool = evidence.criterion.pool
+        if pool is None and (np.isin(share, (0.0, 1.0)).all() or len(share) * evidence.count > FEW):
             bounds[:, arm] = np.ravel(rate_bounds(np.clip(share, 0, 1).sum(), len(share), level))
         else:
-            bounds[:, arm] = stated_interval(share, level / 2)
+            bounds[:, arm] = stated_interval(share, level / 2, pool)
     return least + (most - least) * bounds[0], least + (most - least) * bounds[1]
 
 

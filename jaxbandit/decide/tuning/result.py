@@ -38,8 +38,9 @@ class TuneResult(Describable):
     best_config: PyTree  # the chosen configuration, as it was given
     index: int  # its number
     certificate: Certificate  # what is known of the choice; without intervals and a guarantee if nothing is
-    # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
-    # survivor. For quantiles also `quantile`, and low and high are its bounds.
+    # One row per configuration: index, pulls (its number of trainings), of `tune` attempts (with those that were
+    # repeated) and failed (trainings without success), mean, low, high (NaN if there is no interval), survivor. For
+    # quantiles also `quantile`, and low and high are its bounds.
     table: dict[str, np.ndarray]
     # One row per training in the order of id: id, config (index of the configuration), seed (number of the seed),
     # score (NaN if it failed and has none), batch (number of the decision that used it); of `tune` also attempts and
@@ -203,15 +204,21 @@ class TuneResult(Describable):
         order = self.ranking()[:most]
         first = {"first score": "first_score"} if "first_score" in self.table else {}  # of `search`
         numeric = {**first, self.certificate.statistic: self._column(), "low": "low", "high": "high"}
-        head, rows = ("", "trainings", *numeric, "survivor", "configuration"), []
+        extra = [name for name in ("attempts", "failed") if name in self.table and self._differs(name)]
+        head, rows = ("", "trainings", *extra, *numeric, "survivor", "configuration"), []
         for i in map(int, order):
             numbers = [self.table[name][i] for name in numeric.values()]
             cells = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
             left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
-            rows.append((str(i), f"{self.table['pulls'][i]:,}", *cells, left, self.configs.text(i)))
+            counts = [f"{self.table[name][i]:,}" for name in ("pulls", *extra)]
+            rows.append((str(i), *counts, *cells, left, self.configs.text(i)))
         more = self.configs.count - len(order)
         notes = [f"and {more:,} more"] if more else []
         return Table(head, rows, right=range(len(head) - 2), labels=0, caption="Configurations", notes=notes)
+
+    def _differs(self, name: str) -> bool:
+        """Whether a column of counts says more than the number of trainings."""
+        return bool((self.table[name] != (self.table["pulls"] if name == "attempts" else 0)).any())
 
 
 def tune_result(
@@ -264,6 +271,11 @@ def tune_result(
     table = {
         "index": np.arange(configs.count),
         "pulls": pulls,
+        **{
+            name: np.bincount(columns["config"], columns[name], configs.count).astype(np.int64)
+            for name in ("attempts", "failed")
+            if name in columns
+        },
         "mean": mean,
         **({} if location is None else {"quantile": location}),
         "low": np.where(np.isfinite(low), low, np.nan),

@@ -136,7 +136,7 @@ class Search:
             self.reused += stored[i]
             self.spent += outcome.attempts
             if outcome.failure and outcome.failure.kind == LATE:
-                self.late.append(f"configuration {place} at seed {seed}")
+                self.late.append(f"configuration {place} at {trainer.training.origin(seed)}")
             lost.append(missed)
             self.rows.append(Row(place, seed, score, self._requests, outcome.attempts, missed))
         self._evidence.enter(request.arms[keep], request.seeds[keep], np.array(rewards), np.array(lost, bool))

@@ -7,7 +7,7 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.goal import DELTA, Goal
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.calls import Part, remedy
-from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
+from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion, Stage
 from jaxbandit.decide.tuning.store import VALUE, Failure, Outcome
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support import checks, domains
@@ -68,8 +68,12 @@ def settings(
     trainings: int | None = None,
     ends: bool = False,
     growth: bool = False,
+    pool: int | None = None,
 ) -> Settings:
-    """Return what a goal means for a search; `ends` says whether something else than the trainings will end it."""
+    """Return what a goal means for a search; `ends` says whether something else than the trainings will end it.
+
+    With a `pool`, means over so many items are compared.
+    """
     if count < 2:
         raise ValueError("configs holds 1 configuration, must hold 2 or more")
     budget, delta = trainings is not None or ends, goal.delta
@@ -95,7 +99,12 @@ def settings(
         "min_trainings": goal.min_trainings or _min_trainings(goal, rule, trainings, count),
         "on_failure": "stop" if goal.on_failure is None else goal.on_failure,
     }
-    return Settings(Criterion(**{**vars(goal), **resolved}, growth=growth), rule, *limits, whose)
+    if pool is not None:
+        resolved["min_trainings"] = min(resolved["min_trainings"], pool)
+    criterion = Criterion(**{**vars(goal), **resolved}, growth=growth, pool=pool)
+    if pool is not None and criterion.separately([Stage(count, 0, False)]):
+        raise ValueError(f"pool compares pairs, and {count:,} configurations are too many; give fewer")
+    return Settings(criterion, rule, *limits, whose)
 
 
 def _told(failure: Failure) -> str:

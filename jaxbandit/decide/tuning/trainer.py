@@ -8,7 +8,6 @@ import numpy as np
 
 from jaxbandit.decide.tuning.configs import failed
 from jaxbandit.decide.tuning.evidence import Pull, Request
-from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.decide.tuning.training import Training
@@ -102,7 +101,7 @@ class Trainer:
         first = len(self._places)
         self._places += pulls
         arms, seeds, places = np.array(pulls, np.int64).T
-        words = pull_words(self._seed, seeds, arms, paired=self._paired, integer=self.training.integer)
+        words = self.training.words(self._seed, seeds, arms, paired=self._paired)
         return list(range(first, len(self._places))), words, places
 
     def _more(self, ahead: Iterator[tuple]) -> tuple[int, np.ndarray, int] | None:

@@ -9,7 +9,9 @@ from jaxbandit.decide.tuning.calls import Calls, Evaluate, Train
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.digests import function_digest
 from jaxbandit.decide.tuning.inspection import awaits, takes_integer, uses_jax
+from jaxbandit.decide.tuning.items import Items
 from jaxbandit.decide.tuning.recorded import no_training
+from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.store import Entry, Store
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.support import checks
@@ -30,6 +32,17 @@ class Training(NamedTuple):
     notes: tuple[str, ...]
     batch: int | None = None
     retries: int = 0  # of a failed training; a traced one would fail again
+    items: Items | None = None  # what takes the place of seeds
+
+    def words(self, seed: int, seeds: np.ndarray, arms: np.ndarray, *, paired: bool) -> np.ndarray:
+        """Return the words of the random seeds of trainings, uint32[n, 2], the last of which are numbers of items."""
+        if self.items is None:
+            return pull_words(seed, seeds, arms, paired=paired, integer=self.integer)
+        return np.stack([np.zeros(len(seeds), np.uint32), seeds.astype(np.uint32)], axis=-1)
+
+    def origin(self, seed: int) -> str:
+        """Return what number `seed` of the seeds is, for messages."""
+        return f"seed {seed}" if self.items is None else f"item {self.items.order[seed]}"
 
     def evaluate(self, store: Store) -> Evaluate:
         """Return the function that runs trainings, with the batch sizes of the store if it has them."""
@@ -57,7 +70,7 @@ class Training(NamedTuple):
             ) from error
 
 
-def read(train: Train, space: Configs, execution: Execution) -> Training:
+def read(train: Train, space: Configs, execution: Execution, items: Items | None = None) -> Training:
     """Return the training function of a search, which is identified if its scores are stored."""
     batch, executor, tracing, stored = execution.batch, execution.executor, execution.traced, bool(execution.directory)
     retries = execution.retries
@@ -71,7 +84,9 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
         checks.wrong("train", train, "a function of (key, config), or of (seed: int, config)")
     program, notes, integer = None, (), takes_integer(train)
     # A call with tracers is a call that may cost money, or that runs for hours.
-    direct = apart or awaits(train)
+    if items is not None and (tracing or batch is not None):
+        raise ValueError("pool is given, but JAX cannot trace a train of items; leave out traced and batch")
+    direct = apart or awaits(train) or items is not None
     if tracing or batch is not None or (tracing is None and not direct and uses_jax(train)):
         try:
             program = traced.trace(train, space, integer=integer)
@@ -88,8 +103,9 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
     if program is None:
         digest = function_digest(train) if stored else ""
         workers = execution.workers or (AWAITED if executor is None and awaits(train) else None)
-        calls = Calls(train, space, executor, integer=integer, timeout=timeout, workers=workers)
-        return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes, None, retries)
+        calls = Calls(train, space, executor, integer=integer, timeout=timeout, workers=workers, items=items)
+        entries = [Entry(key, digest) for key in keys]
+        return Training(train, space, integer, None, calls, entries, notes, None, retries, items)
     pairs = zip(program.digests, program.groups, strict=True)
     programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
     entries = [Entry(key, programs[i]) for i, key in enumerate(keys)]
@@ -106,6 +122,9 @@ def enter(store: Store, training: Training, *, blind: bool, delta: float, same_t
     """Add configurations that a store does not have, and return the numbers of all of them, int64[space.count]."""
     known = {entry.key: number for number, entry in enumerate(store.entries)}
     entries = training.entries
+    if training.items is not None and not blind and store.entries and any(e.key not in known for e in entries):
+        what = "configurations that are added by somebody who has seen scores need other items than those of the pool"
+        raise ValueError(f"{what}; give blind=True if nobody has, or another directory")
     programs = {entry.program for entry in store.entries}
     mine = {entry.program for entry in entries}
     changed = any(e.key in known and store.entries[known[e.key]].program != e.program for e in entries)

@@ -1,8 +1,9 @@
 """The function `tune`, which finds the best configuration over random seeds within a budget or to a tolerance."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.budget import Budget, budget_of
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.tuning import configs as search_space
-from jaxbandit.decide.tuning import isolated, recorded, training
+from jaxbandit.decide.tuning import isolated, items, recorded, training
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.execution import SEARCH, TABLE, check
+from jaxbandit.decide.tuning.items import POOL, items_of
 from jaxbandit.decide.tuning.playing import play
 from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.reporting import late_notes, search_notes
@@ -40,6 +42,7 @@ def tune(
     seed: RunSeed = 0,
     paired: bool = True,
     scores: ArrayLike | None = None,
+    pool: Annotated[int | Sequence[Any] | None, POOL] = None,
     growth: bool = False,
     blind: bool = False,
     execution: Execution = DEFAULT,
@@ -85,6 +88,10 @@ def tune(
       scores: known scores of `train`, scores[configs, seeds], NaN where there is none: column j takes the place of
         trainings at seed number j, so that all of them must be draws that are independent of each other's columns. An
         error that ends a search has those so far as its attribute `scores`.
+      pool: items to score, in the place of random seeds: a list, or their number. `train(item, config)` then gets an
+        item, or its number from 0 on, and is called directly. All configurations get the items in the same random
+        order, and none twice; what is compared are the means over the pool, which are certain once all items are
+        scored, so that neither a tolerance nor a budget is needed.
       growth: whether configurations will be added to the directory later. The error probabilities of all stages then
         add up to delta; otherwise each addition costs half as much error probability as the one before, starting from
         delta/2, and the certificate states the sum.
@@ -122,15 +129,26 @@ def tune(
     known = table if scores is None else recorded.known_scores("scores", scores)
     if known is not None:
         recorded.check_count("train" if scores is None else "scores", known, space)
-    # What a table has is a budget.
-    ends = budget.seconds is not None or table is not None
-    chosen = settings(space.count, rule, goal, trainings=budget.trainings, ends=ends, growth=growth)
+    # What a table or a pool has is a budget.
+    ends = budget.seconds is not None or table is not None or pool is not None
+    asked = None if pool is None else items_of(cast("int | list", pool), seed)
+    if asked is not None:
+        others = {
+            "quantile": goal.quantile,
+            'on_failure = "separate"': goal.max_failure_rate,
+            "paired = False": not paired,
+        }
+        items.check({"rule": rule, "train as a table": table, "scores": known, **others})
+    count = None if asked is None else len(asked.order)
+    chosen = settings(space.count, rule, goal, trainings=budget.trainings, ends=ends, growth=growth, pool=count)
     path = None if execution.directory is None else Path(execution.directory)
     if table is None:
-        trained = training.read(cast("Train", train), space, execution)
+        trained = training.read(cast("Train", train), space, execution, asked)
     else:
         trained, chosen = training.of_table(space), table.limited(chosen, goal.min_trainings)
     about = {"kind": "tune", "seed": seed, "paired": paired}
+    if path is not None:
+        about["pool"] = None if asked is None else asked.digest()
     with opened(path, about) as store, reporting(execution.progress) as report:
         given = {"blind": blind, "delta": chosen.criterion.delta, "same_train": execution.same_train}
         numbers = training.enter(store, trained, **given)
@@ -150,6 +168,8 @@ def tune(
             trainer.close()
         first_delta = store.delta
     rows, notes = columns(search.rows), (*trained.notes, *found.notes, *late_notes(search.late))
+    if asked is not None:
+        rows["seed"] = asked.order[rows["seed"]]
     if table is not None:
         rows["seed"] = table.columns[rows["seed"]]
         notes = (*notes, *table.notes(found.why, int(found.survivors.sum()), len(rows["id"])))

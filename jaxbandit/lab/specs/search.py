@@ -28,7 +28,7 @@ _LAW = values(
     "one of " + ", ".join(f"{{ {law} = {'[low, high]' if law != 'choice' else '[...]'} }}" for law in LAWS),
     lambda value: isinstance(value, dict) and len(value) == 1 and next(iter(value)) in LAWS,
 )
-ONLY_CONFIGS, ONLY_SPACE = ("growth", "blind"), ("finalists", "proposals", "extra", "at_once")
+ONLY_CONFIGS, ONLY_SPACE = ("growth", "blind", "pool"), ("finalists", "proposals", "extra", "at_once")
 # Keys by the arguments that they are, of which some have other names.
 GOAL = {name: name for name in parameters_of(Goal)}
 BUDGET = {"trainings": "max_trainings", "seconds": "timeout"}

@@ -1,5 +1,6 @@
 """Paired comparisons of normal scores with unknown variances, by the martingale of the t-test (`solvers.student`)."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,14 +19,19 @@ def smallest_sample(log_alpha: float) -> int:
     return int(n[np.isfinite(radius(n, log_alpha))][0])
 
 
-def radius(n: np.ndarray, log_alpha: np.ndarray | float) -> np.ndarray:
+def radius(n: np.ndarray, log_alpha: np.ndarray | float, pool: int | None = None) -> np.ndarray:
     """Return r such that mean + r sd is a one-sided bound of a normal mean for all n at once, inf if there is none.
 
-    Shapes are float64[...]; `log_alpha` is the log of the error probability of each bound.
+    Shapes are float64[...]; `log_alpha` is the log of the error probability of each bound. With `pool`, the sample is
+    one without replacement from that many numbers, of whose mean r is a bound: 0 once all are known, and inf with one.
     """
     log_alpha = np.asarray(log_alpha, np.float64)
     c2 = student.default_c2(log_alpha)
-    return np.sqrt(student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2))
+    if pool is None:
+        return np.sqrt(student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2))
+    information = n * pool / np.maximum(pool - n, 0.5)
+    level = student.one_sided(information, log_alpha, c2)
+    return np.where(n < pool, np.sqrt(student.squared_radius(n, level, c2, information)), 0.0)
 
 
 def new_rows(
@@ -61,9 +67,10 @@ def new_rows(
 class PairRows(Comparison):
     """Which rows of the samples each pair of arms has taken."""
 
-    def __init__(self, num_arms: int, first: np.ndarray | int):
-        """Begin with the row `first` of each pair."""
-        self.num_arms = num_arms
+    def __init__(self, num_arms: int, first: np.ndarray | int, pool: int | None = None):
+        """Begin with the row `first` of each pair; a `pool` of rows has that many in all, and begins with row 0."""
+        self.num_arms, self.pool = num_arms, pool
+        self._samples: list[Sequence[float] | np.ndarray] = [np.zeros(0)] * num_arms
         self._first = np.asarray(first, np.int32)
         self._next = np.array(np.broadcast_to(self._first, (num_arms, num_arms)))  # row that each pair needs next
 
@@ -74,12 +81,27 @@ class PairRows(Comparison):
 
     def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
         """Take the rows that have been added to the samples of the arms, or that fill a gap."""
+        self._samples = list(samples)
         for row, one, other, scores in new_rows(self._next, samples, changed):
             self._enter_pairs(row, one, other, scores)
 
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
         """Take a row of the pairs of `one` and `other` that need it next, and increase `_next` for them."""
         raise NotImplementedError
+
+    def _sums(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The differences of the sums of all rows of a pool, float64[one, other], with the sign of the exact ones."""
+        sums = np.array(
+            [_sum(self._samples[i]) if i in one or i in other else (0.0, 0.0) for i in range(self.num_arms)]
+        )
+        apart = sums[one][:, None] - sums[other]
+        return apart.sum(axis=-1)
+
+
+def _sum(scores: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """A sum as two floats, the second of which is what rounding leaves of the first."""
+    total = math.fsum(scores)
+    return total, math.fsum([*scores, -total])
 
 
 class PairedDifferences(PairRows):
@@ -91,6 +113,9 @@ class PairedDifferences(PairRows):
 
     With `resolution` h, a score is known up to h/2, and U = mean(D) + h + (sd(D) + h) r_m. To h comes what rounding to
     float64 may have changed, where the differences are not exactly equal (`student.resolution`).
+
+    With a `pool` of N rows, which come in a random order, the mean is that of these N differences, and normal are the
+    differences given their mean. U is infinite as long as all are equal, and after N rows it is their mean.
     """
 
     def __init__(
@@ -101,9 +126,10 @@ class PairedDifferences(PairRows):
         first: np.ndarray | int = 0,
         min_size: int = 1,
         resolution: float = 0.0,
+        pool: int | None = None,
     ):
         """Begin without scores."""
-        super().__init__(num_arms, first)
+        super().__init__(num_arms, first, pool)
         shape = num_arms, num_arms
         self.squares = np.zeros(shape)
         self._origin, self._apart = np.zeros(shape), np.zeros(shape)  # first difference, mean deviation from it
@@ -138,12 +164,19 @@ class PairedDifferences(PairRows):
             self.bounds[at] = np.where(
                 due, np.minimum(self.bounds[at], self._bound(n, origin + mean, squares, size, level)), self.bounds[at]
             )
+            if row + 1 == self.pool:
+                apart = self._sums(one, other) / self.pool
+                self.bounds[at] = np.where(due, apart, self.bounds[at])
+                self._origin[at] = np.where(due, apart, self._origin[at])
+                self._apart[at] = np.where(due, 0.0, self._apart[at])
 
     def _bound(
         self, n: np.ndarray, means: np.ndarray, squares: np.ndarray, size: np.ndarray, log_alpha: np.ndarray
     ) -> np.ndarray:
-        r, h = radius(n, log_alpha), self._resolution + student.resolution(squares, size)
+        r, h = radius(n, log_alpha, self.pool), self._resolution + student.resolution(squares, size)
         known = np.isfinite(r) & np.isfinite(h)
+        if self.pool is not None:
+            known &= squares > 0  # equal differences say nothing of those that are to come
         h = np.where(known, h, 0.0)
         return np.where(known, means + h + (np.sqrt(squares / n) + h) * np.where(known, r, 0.0), np.inf)
 

@@ -54,15 +54,18 @@ def one_sided(n: Any, log_alpha: Any, c2: Any) -> Any:
     return xp.log(2.0) + log_alpha - xp.log1p(xp.exp(log_alpha) * s)
 
 
-def squared_radius(n: Any, log_alpha: Any, c2: Any) -> Any:
+def squared_radius(n: Any, log_alpha: Any, c2: Any, information: Any = None) -> Any:
     """The largest R with M_n <= 1/alpha, or inf: mean and mu differ by at most sqrt(v R) for all n at level alpha.
 
-    A sample of one has no variance, and its R is inf. `c2` is the prior's precision.
+    A sample of one has no variance, and its R is inf. `c2` is the prior's precision. `information` is the variance of
+    one number over that of the mean, which is n if numbers are independent, and more without replacement.
     """
     xp = deviations.library(n)
-    weight = -xp.expm1((2 * log_alpha + xp.log(c2 / (n + c2))) / n) * (n + c2)
-    bounded = (weight < n) & (n >= 2)
-    return xp.where(bounded, weight / xp.where(bounded, n - weight, 1.0), xp.inf)
+    i = n if information is None else information
+    weight = -xp.expm1((2 * log_alpha + xp.log(c2 / (i + c2))) / n) * (i + c2)
+    bounded = (weight < i) & (n >= 2)
+    ratio = xp.where(bounded, weight / xp.where(bounded, i - weight, 1.0), xp.inf)
+    return ratio if information is None else ratio * (n / information)
 
 
 def tbox(n: Array, log_alpha: Array, c2: Array) -> Array:
