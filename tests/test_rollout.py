@@ -248,3 +248,40 @@ def test_runs_are_divided_among_devices_by_shard_map():
     told |= {"PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run([sys.executable, "-c", SHARDED], env=told, capture_output=True, text=True, check=False)
     assert done.stdout == "2\n", done.stderr
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_rollout_in_two_parts_has_the_numbers_of_one(name):
+    algorithm, environment = PAIRS[name]()
+    key = jb.run_key(SEED, RUN)
+    whole = jax.jit(lambda: jb.rollout(key, algorithm, environment, HORIZON))()
+    first = jax.jit(lambda: jb.rollout(key, algorithm, environment, 23))()
+    rest = jax.jit(lambda start: jb.rollout(key, algorithm, environment, HORIZON - 23, start=start))(first)
+    assert (int(first.round), int(rest.round)) == (23, HORIZON)
+    for part in ("actions", "feedback", "regret", "contexts", "info"):
+        jax.tree.map(
+            lambda a, b, c: np.testing.assert_array_equal(np.concatenate([a, b]), c),
+            getattr(first, part), getattr(rest, part), getattr(whole, part),
+        )  # fmt: skip
+    for part in ("state", "world", "recommendation"):
+        jax.tree.map(np.testing.assert_array_equal, getattr(rest, part), getattr(whole, part))
+
+
+def test_what_a_rule_says_of_its_choices_is_in_the_rollout_and_in_the_step():
+    rule, world = jb.algorithms.maillard(3), jb.environments.bernoulli(MEANS)
+    played = jax.jit(lambda: jb.rollout(jb.run_key(0, 0), rule, world, 200))()
+    chances = np.asarray(played.info.probability)
+    assert chances.shape == (200,) and (chances[:3] == 1).all() and ((chances > 0) & (chances <= 1)).all()
+    assert (chances[3:] < 1).any()
+    one = jb.step(rule, rule.init(jax.random.key(0)), lambda arm: jnp.float32(1), jax.random.key(1))
+    assert float(one.info.probability) == 1.0
+    plain = jb.algorithms.ucb1(3)
+    assert jb.step(plain, plain.init(jax.random.key(0)), lambda arm: jnp.float32(1), jax.random.key(1)).info is None
+
+
+def test_a_rollout_goes_on_in_a_world_that_the_caller_changes():
+    rule, world = jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS)
+    first = jb.rollout(jb.run_key(0, 0), rule, world, 30)
+    turned = jax.tree.map(lambda means: 0 * means, first.world)  # nothing is won any more
+    rest = jb.rollout(jb.run_key(0, 0), rule, world, 30, start=first._replace(world=turned))
+    assert not np.asarray(rest.feedback).any() and np.asarray(first.feedback).any()

@@ -114,6 +114,7 @@ from .regret.kl_ucb_plus import kl_ucb_plus_plus as kl_ucb_plus_plus
 from .regret.kl_ucb_switch import kl_ucb_switch as kl_ucb_switch
 from .regret.lin_ts import lin_ts as lin_ts
 from .regret.lin_ucb import lin_ucb as lin_ucb
+from .regret.maillard import maillard as maillard
 from .regret.moss import moss as moss
 from .regret.oam import oam as oam
 from .regret.oam_practical import oam_practical as oam_practical

@@ -9,7 +9,7 @@ from jax import lax
 
 from jaxbandit.base.arguments import CountOfRounds, RunSeed
 from jaxbandit.base.calls import checked
-from jaxbandit.base.contract import Algorithm, Environment, Outcome, action_of
+from jaxbandit.base.contract import Algorithm, Choice, Environment, Outcome, action_of
 from jaxbandit.base.parameters import Arg
 from jaxbandit.engine.rounds import actions, contexts, fit, keys, manual_axes
 from jaxbandit.engine.rounds import step as rounds
@@ -21,7 +21,7 @@ from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 
 class Rollout(NamedTuple):
-    """The result of `rollout`. The first axis of every field is the round, except of `recommendation` and `state`."""
+    """The result of `rollout`. The first axis of every field is the round, but of those after the last round."""
 
     actions: PyTree  # int32[horizon], bool[horizon, num_arms] where an action is a set, or as `Arms.action` declares
     feedback: PyTree  # float[horizon], or a tree of such arrays
@@ -32,6 +32,9 @@ class Rollout(NamedTuple):
     # bool[horizon], False once the environment was over: then the feedback and the regret are 0, and the action counts
     # nothing; None if the environment does not say when it is over
     counts: Array | None = None
+    info: PyTree = None  # of each round's `Choice`, such as the probability of the action; None for a plain action
+    world: PyTree = None  # the environment's state after the last round
+    round: Array | int = 0  # int32[], the number of rounds up to here, from the first one of the run
 
 
 TracedCount = Annotated[Scalar, Arg(checks.scalars(integer(1)))]
@@ -61,7 +64,13 @@ def run_key(seed: RunSeed, run: int | Array) -> Key:
 
 @checked
 def rollout(
-    key: Key, algorithm: Algorithm, environment: Environment, horizon: CountOfRounds, *, allow: Allow = ()
+    key: Key,
+    algorithm: Algorithm,
+    environment: Environment,
+    horizon: CountOfRounds,
+    *,
+    start: Rollout | None = None,
+    allow: Allow = (),
 ) -> Rollout:
     """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
 
@@ -73,6 +82,9 @@ def rollout(
       algorithm: the algorithm, which may close over traced values of the caller.
       environment: the environment, which may close over traced values of the caller.
       horizon: number of rounds; static.
+      start: the rollout of the rounds before, with the same key, algorithm and environment, which is continued with
+        equal numbers, as if all had been played at once; with `start._replace(world=...)` in a world that you change.
+        Default: the run begins.
       allow: in what the algorithm need not fit, as for `simulate`.
 
     Raises:
@@ -81,7 +93,10 @@ def rollout(
     """
     words, implementation = _prepared(key, algorithm, environment, allow)
     fit.check_length("horizon", horizon, fit.lengths(algorithm, environment))
-    world, state = rounds.begin(algorithm, environment, words, implementation)
+    if start is None:
+        world, state = rounds.begin(algorithm, environment, words, implementation)
+    else:
+        world, state = start.world, start.state
 
     def one_round(carry: tuple[PyTree, PyTree], t: Array) -> tuple:
         world, state = carry
@@ -91,12 +106,15 @@ def rollout(
         over, earned = rounds.is_over(environment, world), (played.feedback, played.regret)
         earned = rounds.unless(over, earned, jax.tree.map(jnp.zeros_like, earned))
         after = rounds.unless(over, (played.world, played.state), (world, state))
-        return after, (played.action, *earned, played.context, None if over is None else ~over)
+        info = played.choice.info if isinstance(played.choice, Choice) else None
+        return after, (played.action, *earned, played.context, None if over is None else ~over, info)
 
-    numbers = jnp.arange(1, horizon + 1, dtype=jnp.int32)
-    start = manual_axes.as_after(lambda carry: one_round(carry, jnp.int32(1))[0], (world, state))
-    (_, state), (actions, feedback, regret, contexts, counts) = lax.scan(one_round, start, numbers)
-    return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state, counts)
+    before = jnp.asarray(0 if start is None else start.round, jnp.int32)
+    first = manual_axes.as_after(lambda carry: one_round(carry, before + 1)[0], (world, state))
+    numbers = before + jnp.arange(1, horizon + 1, dtype=jnp.int32)
+    (world, state), (actions, feedback, regret, contexts, counts, info) = lax.scan(one_round, first, numbers)
+    after = rounds.recommendation(algorithm, state), state
+    return Rollout(actions, feedback, regret, contexts, *after, counts, info, world, before + horizon)
 
 
 @checked
@@ -174,6 +192,7 @@ class Step(NamedTuple):
     state: PyTree  # the algorithm's state after the round
     action: PyTree  # int32[], bool[num_arms] where an action is a set, or as `Arms.action` declares
     feedback: PyTree
+    info: PyTree = None  # of the `Choice`, such as the probability of the action; None for a plain action
 
 
 def step(
@@ -205,7 +224,7 @@ def step(
     action = action_of(selected)
     feedback = rounds.called("respond", respond, action)
     after = rounds.called("algorithm.update", algorithm.update, state, context, selected, feedback)
-    return Step(after, action, feedback)
+    return Step(after, action, feedback, selected.info if isinstance(selected, Choice) else None)
 
 
 def _prepared(key: Key, algorithm: Algorithm, environment: Environment, allow: Allow) -> tuple[rounds.Words, str]:

@@ -1,8 +1,9 @@
 """The function `run`, which runs an experiment from a TOML file, as `jaxbandit run` does on the command line."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.lab.specs import spec as specs
@@ -11,7 +12,7 @@ from jaxbandit.running.results.base import Result, ResultSet
 
 @verb
 def run(
-    spec: str | Path,
+    spec: str | Path | Mapping[str, Any],
     out: str | Path | None = None,
     *,
     runs: int | None = None,
@@ -26,7 +27,8 @@ def run(
     """Run an experiment from a TOML file, or the part of it that a directory still lacks.
 
     Args:
-      spec: path of the file, or name of an experiment that comes with the package.
+      spec: path of the file, name of an experiment that comes with the package, or the content of a file in
+        dictionaries and lists, also those of OmegaConf and Hydra.
       out: directory of the results, which the same call resumes, as for `jaxbandit run`. None writes no files.
       runs: number of independent runs per cell, >= 1, instead of the value in the file. A cell is one algorithm on one
         instance.

@@ -1,7 +1,7 @@
 """Reading the TOML of an experiment from a file or from the package, and changing it with `--set`."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,17 @@ def read(path: Path) -> dict[str, Any]:
         return reading.toml_of(content)
     except ValueError as error:
         refuse(str(path), f": not valid TOML: {error}")
+
+
+def copy(content: Any) -> Any:
+    """Return the content of a TOML file that is given as mappings and sequences of any kind, such as OmegaConf's."""
+    if isinstance(content, Mapping):
+        return {key: copy(value) for key, value in content.items()}
+    if hasattr(content, "tolist"):  # of NumPy
+        return content.tolist()
+    if isinstance(content, Sequence) and not isinstance(content, str | bytes):
+        return [copy(value) for value in content]
+    return content
 
 
 def override(data: dict[str, Any], text: str) -> None:

@@ -20,20 +20,25 @@ read = source.read
 
 
 def load(
-    spec: str | Path, overrides: Sequence[str] = (), *, imports: bool = True, quick: bool = False, **given: int | None
+    spec: str | Path | Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    *,
+    imports: bool = True,
+    quick: bool = False,
+    **given: int | None,
 ) -> Experiment:
     """Return the experiment of a TOML file; every cell can be built and its algorithm fits its instance.
 
     Args:
-      spec: path of a TOML file, or the name of one that comes with the package.
+      spec: path of a TOML file, or the name of one that comes with the package, or the content of one.
       overrides: texts as for `--set`, applied in this order.
       imports: whether a `type` may name a factory outside the package; importing its module runs its code.
       quick: whether to limit the experiment to QUICK_RUNS runs.
       **given: runs, horizon and seed, which replace those of the file unless they are None. Checkpoints after a shorter
         horizon are dropped.
     """
-    path = source.locate(spec)
-    data = source.read(path)
+    path = Path("experiment") if isinstance(spec, Mapping) else source.locate(spec)
+    data = source.copy(spec) if isinstance(spec, Mapping) else source.read(path)
     for text in overrides:
         source.override(data, text)
     if quick and isinstance(data.get("runs"), int):
