@@ -117,7 +117,7 @@ def _updated(session: Session, told: Iterable[Told]) -> Session:
     for row in told:
         if stopped:
             break  # the rule does not need the remaining ones
-        state, stopped, _ = programs.update(state, row.context, row.choice, row.reward)
+        state, stopped, _ = programs.update(state, row.context, row.choice, row.reward, session.sole)
     return session.but(state=state, stopped=stopped)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
+
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, Place, line_of
 from jaxbandit.decide.sessions import stored as files
@@ -46,18 +48,21 @@ class SessionDirectory(Changes):
         # Whether the certificate is stored, because whoever reads the directory does not have the rule.
         self.certifies = "spec" not in meta
         self._log = log
-        self._now = _Now(session, end)
+        self._now = _Now(session.but(sole=True), end)
+        self._lent = True  # whether somebody else may hold the state of the session
         self._turn = threading.RLock()
 
     @property
     def session(self) -> Session:
         """The session as it is now."""
-        return self._now.session
+        with self._turn:
+            now, self._lent = self._sound(), True
+            return now.but(sole=False)
 
     def ask(self, limit: int | None = None, *, context: PyTree = None, contexts: PyTree = None) -> Pulls:
         """Return the pulls to make now, as `jaxbandit.ask`. Those with a context are on the disk when it returns."""
         with self._turn:
-            after, pulls = ask(self.session, limit=limit, context=context, contexts=contexts)
+            after, pulls = ask(self._sound(), limit=limit, context=context, contexts=contexts)
             self._write(after)
             return pulls
 
@@ -67,7 +72,7 @@ class SessionDirectory(Changes):
 
     def store_certificate(self) -> None:
         """Store where the log ends, and the certificate if reports cannot rebuild the session."""
-        self._store((lambda: certified(self.session)) if self.certifies else None)
+        self._store((lambda: certified(self._sound())) if self.certifies else None)
 
     def close(self) -> None:
         """Close the log: from now on nothing can be written."""
@@ -81,7 +86,23 @@ class SessionDirectory(Changes):
 
     def _change(self, function: Callable[..., Session], *given: Any, **options: Any) -> None:
         with self._turn:
-            self._write(function(self.session, *given, **options))
+            now = self._sound()
+            if self._lent and now.contextual:
+                now = now.but(state=now.programs.copy_of(now.state))
+                self._now = self._now._replace(session=now)
+            self._lent = False
+            self._write(function(now, *given, **options))
+
+    def _sound(self) -> Session:
+        """The session, read again if a call that did not end has given the buffers of its state away."""
+        now = self._now
+        if any(isinstance(x, jax.Array) and x.is_deleted() for x in jax.tree.leaves(now.session.state)):
+            stored = files.read(self.path)
+            bodies = stored.lines.bodies[: now.end.lines]  # without the line of that call
+            fresh = session_of(self.path, stored.about["identity"], now.session.rule)
+            again = fold(stored._replace(lines=stored.lines._replace(bodies=bodies)), fresh)
+            self._now, self._lent = now._replace(session=again.but(sole=True)), False
+        return self._now.session
 
     def _write(self, after: Session) -> None:
         """Append the last event of a session to the log if it is new; one with rewards or contexts waits for it."""

@@ -91,11 +91,17 @@ class RulePrograms:
         with self.scope():
             return self.call(("select", form_of(context)), self.selected, words, np.int32(round), state, context)
 
-    def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Decision:
-        """The rule after one reward."""
+    def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float, donate: bool = False) -> Decision:
+        """The rule after one reward; with `donate` in the buffers of the state, which nobody may use any more."""
         with self.scope():
-            given = state, context, choice, np.float64(feedback)
-            return _read(self.call(("update", form_of(context)), self._update_and_decide, *given))
+            given, key = (state, context, choice, np.float64(feedback)), ("update", form_of(context), donate)
+            return _read(self.call(key, self._update_and_decide, *given, donate=(0,) if donate else ()))
+
+    @staticmethod
+    def copy_of(state: PyTree) -> PyTree:
+        """A state with buffers of its own."""
+        with RulePrograms.scope(), jax.default_device(device()):
+            return jax.tree.map(lambda x: jnp.array(x, copy=True), state)
 
     def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Decision:
         """The rule after a whole batch."""
@@ -282,12 +288,13 @@ class RulePrograms:
             )
         return arms.num_arms, arms.set_size
 
-    def call(self, key: Any, function: Callable, *given: Any) -> Any:
+    def call(self, key: Any, function: Callable, *given: Any, donate: tuple[int, ...] = ()) -> Any:
         """Call the compiled function, compiling it once per key: its name and, with contexts, their form."""
         compiled = self._compiled.get(key)
         if compiled is None:
             with compiling.named(self.algorithm.name or "the rule"), without_notes(), jax.default_device(device()):
-                compiled = self._compiled[key] = compile_program(function, device(), *jax.tree.map(as_array, given))
+                examples = jax.tree.map(as_array, given)
+                compiled = self._compiled[key] = compile_program(function, device(), *examples, donate=donate)
         return compiled(*given)
 
 
