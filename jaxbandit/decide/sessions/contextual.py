@@ -103,11 +103,11 @@ def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
         return session
     parts = jax.tree.map(
         lambda row: row._replace(reward=given.get(row.id, row.reward)),
-        asks.parts,
+        asks.parts if asks.past is None else (tuple(asks.past.rows()), *asks.parts),
         is_leaf=lambda row: isinstance(row, Told),
     )
     decision = session.programs.begin(session.seed, session.run)[1]
-    pulls = asks._replace(parts=parts)
+    pulls = asks._replace(parts=parts, past=None)
     return _updated(session.but(state=decision.state, stopped=decision.stopped, pulls=pulls), pulls.told)
 
 

@@ -97,12 +97,6 @@ class RulePrograms:
             given, key = (state, context, choice, np.float64(feedback)), ("update", form_of(context), donate)
             return _read(self.call(key, self._update_and_decide, *given, donate=(0,) if donate else ()))
 
-    @staticmethod
-    def copy_of(state: PyTree) -> PyTree:
-        """A state with buffers of its own."""
-        with RulePrograms.scope(), jax.default_device(device()):
-            return jax.tree.map(lambda x: jnp.array(x, copy=True), state)
-
     def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Decision:
         """The rule after a whole batch."""
         rule: Any = self.algorithm.batch
@@ -267,6 +261,11 @@ class RulePrograms:
             except ValueError:  # the information differs between states
                 return None
         return action.dtype
+
+    def choice(self, context: PyTree) -> Any:
+        """What `select` returns in such a context, without its values."""
+        with self.scope():
+            return jax.eval_shape(self.selected, self._key, self._words[1], self.state, context)
 
     def _context_shape(self) -> Any:
         """The context that the rule declares, without its values; None if it declares none."""
