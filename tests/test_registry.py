@@ -25,7 +25,7 @@ PUBLIC = (
     "audit auditing bounds certificate check_algorithm check_environment close_arms compare contract declare "
     "drawn environments evaluate expire hyperband identify intervals load load_session metrics numerics open_arms plot "
     "policy_of pull_keys read_log repair_session replay reproduce rollout run run_key run_until_stop save "
-    "save_session search session session_directory simulate solvers space step style successive_halving sweep "
+    "save_session search session session_directory shares simulate solvers space step style successive_halving sweep "
     "tell tell_outside tune types withdraw"
 )
 TERMS = "Delta Dim Epsilon Family Features Horizon NumArms Sigma"  # some of `jb.contract.arguments`

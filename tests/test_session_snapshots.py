@@ -12,7 +12,9 @@ from test_sessions import leaves
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Offer
+from jaxbandit.decide.core.log import line_of
 from jaxbandit.decide.sessions import directory, snapshot
+from jaxbandit.decide.sessions import stored as files_of_sessions
 from jaxbandit.decide.sessions.directory import LOG, read_session
 from jaxbandit.decide.sessions.events import Events, with_one_more
 from jaxbandit.engine.storage import files, npz
@@ -23,7 +25,7 @@ DISJOINT = jb.algorithms.lin_ucb_disjoint(3, 2)
 SOFTMAX = jb.algorithms.ridge_softmax(3, (6,), temperature=0.5)
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """The process ends here."""
 
 
@@ -284,3 +286,36 @@ def test_a_snapshot_of_another_form_is_left_out(tmp_path, monkeypatch, caplog):
     files.write_arrays(file, arrays | {"state.2": arrays["state.2"].astype(np.float32)})
     read_session(tmp_path, DISJOINT)
     assert "state has another form" in caplog.text
+
+
+def test_a_snapshot_that_cannot_be_written_refuses_no_reward(tmp_path, monkeypatch, caplog):
+    often(monkeypatch)
+
+    def full(*given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(directory, "write_snapshot", full)
+    with jb.session_directory(tmp_path, DISJOINT) as store:
+        visits(store, 10, 2)
+        wanted = store.session.num_told
+    assert wanted == read_session(tmp_path, DISJOINT).num_told == 6
+    assert "no snapshot was written" in caplog.text and not (tmp_path / snapshot.SNAPSHOT).exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"base64": "AAA"}, {"base64": 3}, {"dtype": "object"}, {"dtype": []}, {"shape": [7]}, {"shape": "x"}],
+    ids=str,
+)
+def test_a_context_that_no_session_has_written_is_refused_in_a_line(change, tmp_path):
+    with jb.session_directory(tmp_path, SOFTMAX) as store:
+        store.ask(context=RNG.normal(size=6))
+    stored = files_of_sessions.read(tmp_path)
+    entry = json.loads(stored.lines.bodies[0])
+    entry["context"] |= change
+    (tmp_path / LOG).write_bytes(line_of(entry, stored.start)[0])
+    (tmp_path / "certificate.json").unlink()
+    with pytest.raises(ValueError, match=r"log.jsonl: line 1: its context cannot be read \(\w+\)"):
+        read_session(tmp_path, SOFTMAX)
+    assert "nothing to repair" not in jb.repair_session(tmp_path)
+    assert read_session(tmp_path, SOFTMAX).end == 0

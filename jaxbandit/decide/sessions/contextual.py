@@ -10,7 +10,7 @@ from jaxbandit.base.contract import Offer, action_of
 from jaxbandit.decide.sessions.asks import Asks, Open, Told, no_asks
 from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
-from jaxbandit.decide.sessions.ledger import Pulls, no_actions
+from jaxbandit.decide.sessions.ledger import Pulls, no_actions, propensities
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.support.types import PyTree
 
@@ -147,4 +147,4 @@ def _pulls(session: Session, rows: Sequence[Open]) -> Pulls:
         return Pulls(ids, no_actions(session.num_arms, session.programs.set_size), np.zeros(0, np.int32))
     actions = np.array([action_of(row.choice) for row in rows])
     arms = actions if actions.dtype == bool else actions.astype(np.int32)
-    return Pulls(ids, arms, np.array([row.pull for row in rows], np.int32))
+    return Pulls(ids, arms, np.array([row.pull for row in rows], np.int32), propensities([row.choice for row in rows]))

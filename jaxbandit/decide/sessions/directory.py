@@ -6,18 +6,19 @@ If a process is killed, the last line may be incomplete. It never took effect, a
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, Place, line_of
 from jaxbandit.decide.sessions import stored as files
-from jaxbandit.decide.sessions.changes import Changes
+from jaxbandit.decide.sessions.changes import Changes, tell
 from jaxbandit.decide.sessions.events import plain
-from jaxbandit.decide.sessions.forms import copy_of
+from jaxbandit.decide.sessions.forms import copy_of, zeros_of
 from jaxbandit.decide.sessions.ledger import Pulls
 from jaxbandit.decide.sessions.next_pulls import ask
 from jaxbandit.decide.sessions.saving import certified, identity_of, require_same, session_of
@@ -44,10 +45,20 @@ class SessionDirectory(Changes):
     """A session whose events are written to the disk before they take effect, opened by `session_directory`.
 
     It has a method for each change: `store.tell(ids, rewards)` changes its session as `jaxbandit.tell` does. Rewards
-    are on the disk when the method returns. Its methods may be called by several threads, which take turns.
+    are on the disk when the method returns. Its methods may be called by several threads, which take turns. It is open
+    until `close` is called, or the `with` statement ends that it is given to.
     """
 
-    def __init__(self, path: Path, log: OpenLog, meta: Mapping[str, Any], session: Session, end: Place, since: int):
+    def __init__(
+        self,
+        path: Path,
+        log: OpenLog,
+        meta: Mapping[str, Any],
+        session: Session,
+        end: Place,
+        since: int,
+        held: contextlib.ExitStack,
+    ):
         self.path = path
         self.meta = dict(meta)
         # Whether the certificate is stored, because whoever reads the directory does not have the rule.
@@ -56,7 +67,16 @@ class SessionDirectory(Changes):
         self._now = _Now(session.but(sole=session.contextual), end)
         self._lent = True  # whether somebody else may hold the state of the session
         self._since = since  # lines after the last snapshot, and of rules that decide on single pulls their pulls
+        self._held = held  # the log and the lock of the directory
         self._turn = threading.RLock()
+
+    def __enter__(self) -> "SessionDirectory":
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is None:
+            self.close()
+        self._release()
 
     @property
     def session(self) -> Session:
@@ -83,9 +103,33 @@ class SessionDirectory(Changes):
             self._take_snapshot(AT_CLOSE)
 
     def close(self) -> None:
-        """Close the log: from now on nothing can be written."""
+        """Store the certificate, and let others open the directory; from now on nothing can be written here."""
         with self._turn:
-            self._log.close()
+            try:
+                if self._log.is_open:
+                    self.store_certificate()
+            finally:
+                self._release()
+
+    def warm_up(self, context: PyTree = None) -> None:
+        """Compile now what the next `ask` and `tell` need, so that no visitor waits for it; nothing is written.
+
+        Args:
+          context: one like those of the visitors, of a rule with contexts that does not declare their form.
+        """
+        with self._turn:
+            now = self._sound()
+            if now.contextual and context is None:
+                context = zeros_of(now.programs.context_shape())
+            after, pulls = ask(now, context=context, limit=None)
+            if len(pulls.id) and now.sole:  # the buffers of a copy are given away
+                after = after.but(state=copy_of(after.state))
+            low, high = now.programs.limits
+            tell(after, pulls.id, np.full(len(pulls.id), min(max(0.0, low), high)))
+
+    def _release(self) -> None:
+        with self._turn:
+            self._held.close()
 
     def _store(self, content: Callable[[], Any] | None) -> None:
         with self._turn, contextlib.suppress(OSError):  # the log is complete, and the next close writes the file
@@ -118,7 +162,7 @@ class SessionDirectory(Changes):
         try:
             self._log.sync()
             write_snapshot(self.path, *self._now)
-        except OSError as error:  # the log is complete, and only the next start is longer
+        except Exception as error:  # the log is complete, and only the next start is longer
             logger.warning("%s: no snapshot was written (%s)", self.path, error)
 
     def _write(self, after: Session) -> None:
@@ -134,7 +178,6 @@ class SessionDirectory(Changes):
         self._take_snapshot(EVERY)
 
 
-@contextlib.contextmanager
 def session_directory(
     path: str | Path,
     rule: Algorithm,
@@ -144,8 +187,10 @@ def session_directory(
     paired: bool = False,
     on_failure: float | None = None,
     meta: Mapping[str, Any] | None = None,
-) -> Iterator[SessionDirectory]:
+) -> SessionDirectory:
     """Open the session in a directory, or begin a new one there. The directory is locked against other processes.
+
+    The result is closed by its `close`, or at the end of a `with` statement.
 
     Args:
       path: path of the directory, which is created if it does not exist.
@@ -159,7 +204,8 @@ def session_directory(
     """
     path = Path(path)
     fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
-    with directories.locked(path, ABOUT):
+    with contextlib.ExitStack() as held:  # until it is handed over
+        held.enter_context(directories.locked(path, ABOUT))
         if not (path / ABOUT).exists():
             files.write_about(path, identity_of(fresh), meta or {})
         about = files.read_about(path)
@@ -168,14 +214,16 @@ def session_directory(
             raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
         stored, now = open_session(path, fresh)  # before anything is changed
         log = OpenLog(path / LOG, stored.size, stored.end.size)
-        store = SessionDirectory(path, log, about["meta"], now, stored.end, 2 * len(stored.lines.bodies))
-        try:
-            if stored.end.lines > stored.closed.get("lines", 0):  # the last process did not close it
-                store.store_place()
-            yield store
-            store.store_certificate()
-        finally:
-            store.close()
+        held.callback(log.close)
+        since = 2 * len(stored.lines.bodies)
+        store = SessionDirectory(path, log, about["meta"], now, stored.end, since, held.pop_all())
+    try:
+        if stored.end.lines > stored.closed.get("lines", 0):  # the last process did not close it
+            store.store_place()
+    except BaseException:
+        store._release()
+        raise
+    return store
 
 
 def read_session(path: str | Path, rule: Algorithm) -> Session:

@@ -28,6 +28,11 @@ def copy_of(state: PyTree) -> PyTree:
         return jax.tree.map(lambda x: jnp.array(x, copy=True), state)
 
 
+def zeros_of(shapes: PyTree) -> PyTree:
+    """Zeros of these shapes and dtypes, where a flag is True, as NumPy arrays."""
+    return jax.tree.map(lambda x: np.full(x.shape, x.dtype == bool, x.dtype)[()], shapes)
+
+
 def device() -> Device:
     """A CPU if there is one, because a decision is a small computation and the host waits for it."""
     try:

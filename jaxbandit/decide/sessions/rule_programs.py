@@ -136,8 +136,8 @@ class RulePrograms:
                 plan = jax.eval_shape(rule.plan, self.state)
                 sums = jax.ShapeDtypeStruct(counts_of(plan).shape, jnp.float64)
                 examples += [(self._absorb, (self.state, plan, sums, *((sums,) if rule.squares else ())))]
-            elif not self.needs_context or self._context_shape() is not None:
-                context = self._context_shape()
+            elif not self.needs_context or self.context_shape() is not None:
+                context = self.context_shape()
                 choice = jax.eval_shape(self.algorithm.select, noise, self.state, context)
                 number = jax.ShapeDtypeStruct((), jnp.float64)
                 examples += [(self.algorithm.select, (noise, self.state, context))]
@@ -267,7 +267,7 @@ class RulePrograms:
         with self.scope():
             return jax.eval_shape(self.selected, self._key, self._words[1], self.state, context)
 
-    def _context_shape(self) -> Any:
+    def context_shape(self) -> Any:
         """The context that the rule declares, without its values; None if it declares none."""
         arms, shape = self.algorithm.arms, None
         if arms is not None and arms.num_contexts is not None:

@@ -89,7 +89,12 @@ class Stored(NamedTuple):
 
     def event(self, number: int) -> Event:
         """Return the event in a line, counted from 1; raise BadLog if it holds none."""
-        return event_of(entry_of(self.log, number, self.lines.bodies[number - 1 - self.start.lines], FORMS))
+        entry = entry_of(self.log, number, self.lines.bodies[number - 1 - self.start.lines], FORMS)
+        try:
+            return event_of(entry)
+        except Exception as error:  # of a context that no session has written
+            reason = f"its context cannot be read ({type(error).__name__})"
+            raise BadLog(self.log, number, reason, self.remedy) from None
 
     @property
     def numbers(self) -> range:
