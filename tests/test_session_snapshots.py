@@ -119,7 +119,7 @@ def test_lines_before_the_snapshot_are_not_decided_again(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(snapshot, "fold", lambda stored, begun: calls.append(len(stored.lines.bodies)) or begun)
     read_session(tmp_path, DISJOINT)
-    assert calls[0] < 8
+    assert calls[0] <= 3  # lines, of which each counts two or more of eight
 
 
 def damages(path):
@@ -319,3 +319,24 @@ def test_a_context_that_no_session_has_written_is_refused_in_a_line(change, tmp_
         read_session(tmp_path, SOFTMAX)
     assert "nothing to repair" not in jb.repair_session(tmp_path)
     assert read_session(tmp_path, SOFTMAX).end == 0
+
+
+def test_a_process_that_is_killed_after_a_snapshot_leaves_one_that_is_later_than_the_last_close(tmp_path, monkeypatch):
+    often(monkeypatch)
+    with jb.session_directory(tmp_path, DISJOINT) as store:
+        visits(store, 3, 2)
+    with pytest.raises(Killed), jb.session_directory(tmp_path, DISJOINT) as store:
+        visits(store, 20, 2, start=1)
+        wanted = leaves(without_past(store.session))
+        raise Killed
+    found = read_session(tmp_path, DISJOINT)
+    assert json.loads((tmp_path / "certificate.json").read_text())["lines"] < found.pulls.past.lines
+    assert leaves(without_past(found)) == wanted
+
+
+def test_a_matrix_in_another_order_of_memory_comes_back_as_it_was(tmp_path):
+    rule, context = jb.algorithms.ridge_greedy(2, (2, 3)), np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    with jb.session_directory(tmp_path, rule) as store:
+        store.ask(context=context)
+    assert np.array_equal(read_session(tmp_path, rule).pulls.open[0].context, context)
+    assert np.array_equal(read_session(tmp_path, rule).events.last.context, context)

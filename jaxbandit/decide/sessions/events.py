@@ -145,7 +145,7 @@ def _plain_array(array: np.ndarray) -> Json:
     """An array as plain data: more than a few floats as the bytes of the shortest dtype that has these numbers."""
     if array.dtype.kind != "f" or array.size <= FEW:
         return {"array": array.tolist(), "dtype": str(array.dtype)}
-    found = array.astype("<f8", order="C")
+    found = array.astype("<f8")
     with np.errstate(over="ignore"):
         for dtype in ("<f4", "<f2"):
             shorter = found.astype(dtype)
