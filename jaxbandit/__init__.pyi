@@ -46,6 +46,7 @@ from .decide.sessions.saving import load_session as load_session
 from .decide.sessions.saving import save_session as save_session
 from .decide.sessions.session import Session as Session
 from .decide.sessions.session import session as session
+from .decide.sessions.shares import shares as shares
 from .decide.tuning import space as space
 from .decide.tuning.halving import successive_halving as successive_halving
 from .decide.tuning.hyperband import hyperband as hyperband

@@ -26,8 +26,8 @@ PUBLIC = (
     "contract declare drawn duel_certificate duel_pairs duel_race environments evaluate expire hyperband identify "
     "intervals load load_session metrics no_worse numerics open_arms plot policy_of pull_keys read_log "
     "repair_session replay reproduce rollout run run_key run_until_stop save save_session search session "
-    "session_directory simulate solvers space step style successive_halving sweep tell tell_outside to_latex tune "
-    "types withdraw"
+    "session_directory shares simulate solvers space step style successive_halving sweep tell tell_outside to_latex "
+    "tune types withdraw"
 )
 TERMS = "Delta Dim Epsilon Family Features Horizon NumArms Sigma"  # some of `jb.contract.arguments`
 

@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.contextual.models import of_arm, ridge
-from jaxbandit.support.numerics import as_float, total
+from jaxbandit.algorithms.contextual.models import at_arm, of_arm, ridge
+from jaxbandit.base import side_by_side
+from jaxbandit.support.numerics import as_float, get_at, total
 from jaxbandit.support.types import Array, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -67,11 +68,22 @@ class HybridModels(NamedTuple):
         def scale(state: HybridState, row: tuple[Array, Array]) -> Array:
             return jnp.sqrt(1 + _squared(state.arms, row[0]))
 
+        if not side_by_side.is_declared():
+            row = features, get_at(as_float(self.arm_features), arm)
+            one = state._replace(arms=jax.tree.map(lambda x: get_at(x, arm), state.arms))
+            rest = left(one, row)
+            shared = self._shared(state, rest / scale(one, row))
+            return HybridState(
+                at_arm(arm, lambda own: least_squares.weighted_update(own, features, 1.0, rest), state.arms), shared
+            )
         rest = self.each(left, state, features)
         new = jax.vmap(least_squares.weighted_update, (0, None, None, 0))(state.arms, features, 1.0, rest)
         known = lax.dynamic_index_in_dim(rest / self.each(scale, state, features)[:, None], arm, 0, keepdims=False)
-        shared = ridge(known.shape[0] - 1, self.regularization).update(state.shared, known[1:], known[0])
-        return HybridState(of_arm(arm, new, state.arms), shared)
+        return HybridState(of_arm(arm, new, state.arms), self._shared(state, known))
+
+    def _shared(self, state: HybridState, known: Array) -> RecursiveLeastSquares:
+        """The model that the arms share, after one more row and its number, which comes first in `known`."""
+        return ridge(known.shape[0] - 1, self.regularization).update(state.shared, known[1:], known[0])
 
 
 def residuals(state: HybridState, row: tuple[Array, Array], reward: Array) -> Array:

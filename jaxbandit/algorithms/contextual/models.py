@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.base import side_by_side
 from jaxbandit.support import checks
-from jaxbandit.support.numerics import total
+from jaxbandit.support.numerics import get_at, set_at, total
 from jaxbandit.support.types import Array, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -54,7 +55,15 @@ class Models(NamedTuple):
         """Return the state after a reward of the arm; the models of the other arms are unchanged."""
         if self.shared:
             return self.model.update(state, lax.dynamic_index_in_dim(features, arm, 0, keepdims=False), reward)
+        if not side_by_side.is_declared():
+            return at_arm(arm, lambda one: self.model.update(one, features, reward), state)
         return of_arm(arm, jax.vmap(self.model.update, (0, None, None))(state, features, reward), state)
+
+
+def at_arm(arm: Array, update: Callable[[PyTree], PyTree], states: PyTree) -> PyTree:
+    """Return the states of all models, of which that of `arm` is update(it); of a run alone, no other is touched."""
+    new = update(jax.tree.map(lambda x: get_at(x, arm), states))
+    return jax.tree.map(lambda x, y: set_at(x, arm, y), states, new)
 
 
 def of_arm(arm: Array, new: PyTree, old: PyTree) -> PyTree:

@@ -1,7 +1,8 @@
 """The log of a session or a search: one JSON object in each line, with a checksum of everything up to its end.
 
-The checksum begins with what the log belongs to, so that a line that was altered, removed, repeated, moved or inserted,
-or that is of another session, does not fit. A last line without its end is not part of the log.
+It is that of SHA-256 over what the log belongs to and all bytes of the file before it, so that a line that was altered,
+removed, repeated, moved or inserted, or that is of another session, does not fit. A last line without its end is not
+part of the log.
 """
 
 import hashlib
@@ -36,11 +37,11 @@ class Place(NamedTuple):
 
     lines: int  # number of lines before it
     size: int  # their size in bytes
-    digest: Any  # of everything before it, as an object of hashlib
+    digest: Any  # of all bytes before it, as an object of hashlib
 
     @property
     def sum(self) -> str:
-        """The checksum of the line before it."""
+        """The checksum of all bytes before it."""
         return self.digest.hexdigest()[:DIGITS]
 
 
@@ -80,10 +81,18 @@ def line_of(entry: Mapping[str, Any], before: Place) -> tuple[bytes, Place]:
 
 
 def _line(body: bytes, before: Place) -> tuple[bytes, Place]:
-    digest = before.digest.copy()
-    digest.update(body)
-    line = body[:-1] + _BEFORE + digest.hexdigest()[:DIGITS].encode() + _AFTER + b"\n"
-    return line, Place(before.lines + 1, before.size + len(line), digest)
+    digest, content = before.digest.copy(), body[:-1]
+    digest.update(content)
+    end = _BEFORE + digest.hexdigest()[:DIGITS].encode() + _AFTER + b"\n"
+    digest.update(end)
+    return content + end, Place(before.lines + 1, before.size + len(content) + len(end), digest)
+
+
+def after_bytes(start: Place, lines: int, data: bytes | memoryview) -> Place:
+    """Return the place after the bytes of so many whole lines, which are not looked at."""
+    digest = start.digest.copy()
+    digest.update(data)
+    return Place(start.lines + lines, start.size + len(data), digest)
 
 
 def log_of(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
@@ -101,7 +110,7 @@ def split(path: Path, data: bytes, start: Place, mark: int = 0) -> Lines:
     `start` is the place before its first line, and `mark` the number of lines after which the place is wanted.
     """
     bodies, end, fault = [], start, None
-    marked = start if mark == 0 else None
+    marked = start if mark == start.lines else None
     *lines, torn = data.split(b"\n")
     if len(torn) > _SUFFIX and _body(torn[:-1]) is not None:
         lines.append(torn)  # more than a line without its end: the end is damaged

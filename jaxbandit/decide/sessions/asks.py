@@ -38,6 +38,7 @@ class Asks(NamedTuple):
     asked: np.ndarray  # int64[num_arms], asks of each arm; zeros where an action is not one arm
     blocks: Mapping[int, Mapping[int, Open]]  # of open asks by id; that of an id is number id // BLOCK
     parts: tuple[tuple[Told, ...], ...]  # in the order of telling, as `with_one_more` makes them
+    past: Any = None  # those before, if their rows are read from a log when they are wanted (`snapshot.Past`)
 
     @property
     def open(self) -> list[Open]:
@@ -47,19 +48,29 @@ class Asks(NamedTuple):
     @property
     def told(self) -> Iterator[Told]:
         """The asks with a reward, in the order of telling."""
-        return (row for part in self.parts for row in part)
+        yield from self.past.rows() if self.past else ()
+        yield from (row for part in self.parts for row in part)
+
+    @property
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """The ids, int64[n], and the rewards, float64[n], of the asks with a reward, in the order of telling."""
+        rows = [(row.id, row.reward) for part in self.parts for row in part]
+        ids, rewards = (np.array([row[i] for row in rows], dtype) for i, dtype in enumerate((np.int64, np.float64)))
+        if not self.past:
+            return ids, rewards
+        return np.concatenate([self.past.ids, ids]), np.concatenate([self.past.rewards, rewards])
 
     @property
     def num_told(self) -> int:
         """Number of asks with a reward."""
-        return sum(map(len, self.parts))
+        return sum(map(len, self.parts)) + (len(self.past.ids) if self.past else 0)
 
     @property
     def example(self) -> Open | Told | None:
         """One of the asks, because all contexts have the same form; None if there is none."""
         for block in self.blocks.values():
             return next(iter(block.values()))
-        return self.parts[0][0] if self.parts else None
+        return self.parts[0][0] if self.parts else self.past.example if self.past else None
 
     @property
     def pending(self) -> np.ndarray:
@@ -72,8 +83,12 @@ class Asks(NamedTuple):
 
     def rewards(self, ids: Iterable[int]) -> dict[int, float]:
         """The rewards of those of these ids whose rewards were told."""
-        wanted = set(ids)
-        return {row.id: row.reward for row in self.told if row.id in wanted} if wanted else {}
+        wanted = list(ids)
+        if not wanted:
+            return {}
+        told, rewards = self.columns
+        found = np.isin(told, wanted)
+        return dict(zip(told[found].tolist(), rewards[found].tolist(), strict=True))
 
     def more(self, rows: Iterable[Open], asked: np.ndarray) -> "Asks":
         """The asks with further ones, which have the next ids; `asked` is as above, after them."""

@@ -49,10 +49,6 @@ def shares(
     contexts and their choices.
     """
 
-    def words(seed: Array, run: Array) -> Array:
-        """Key words of the run's environment, which a session has not."""
-        return keys.run_words(jax.random.fold_in(jax.random.key(seed, impl=IMPLEMENTATION), run))[0]
-
     def share(words: Array, id_: Array, state: PyTree, context: PyTree, choice: PyTree) -> Array:
         def equal(i: Array) -> Array:
             own = words.at[0].add(i.astype(jnp.uint32))  # as good a key as a fold_in, and compiled sooner
@@ -62,14 +58,43 @@ def shares(
         return jnp.sum(jax.vmap(equal)(jnp.arange(draws)))
 
     found, each = [], jax.vmap(share, (None, 0, None, 0, 0))
-    with programs.scope():
-        own = np.asarray(programs.call("words", words, np.uint32(run[0]), np.int32(run[1])))
+    own = _other_words(programs, run)
     for at, size in _padded(len(ids), max(MOST_DRAWN // draws, 1)):
         some = _at(rows, at)
         given = own, ids[at].astype(np.int32), state, *some
         with programs.scope():
             found.append(np.asarray(programs.call(("shares", draws, form_of(some)), each, *given))[:size])
     return np.concatenate(found)
+
+
+def fresh_draws(
+    programs: RulePrograms, run: tuple[int, int], round: int, state: PyTree, context: PyTree, draws: int
+) -> np.ndarray:
+    """The arms of so many fresh draws of the rule in one state and context, int[draws]."""
+
+    def chunk(words: Array, first: Array, round: Array, state: PyTree, context: PyTree) -> Array:
+        def arm(i: Array) -> Array:
+            own = words.at[0].add((first + i).astype(jnp.uint32))
+            return action_of(programs.selected(own, round, state, context))
+
+        return jax.vmap(arm)(jnp.arange(MOST_AT_ONCE))
+
+    words, found = _other_words(programs, run), []
+    for first in range(0, draws, MOST_AT_ONCE):
+        with programs.scope():
+            given = words, np.int64(first), np.int32(round), state, context
+            found.append(np.asarray(programs.call(("draws", form_of(context)), chunk, *given)))
+    return np.concatenate(found)[:draws]
+
+
+def _other_words(programs: RulePrograms, run: tuple[int, int]) -> np.ndarray:
+    """Key words of the run's environment, which a session has not."""
+
+    def words(seed: Array, run: Array) -> Array:
+        return keys.run_words(jax.random.fold_in(jax.random.key(seed, impl=IMPLEMENTATION), run))[0]
+
+    with programs.scope():
+        return np.asarray(programs.call("words", words, np.uint32(run[0]), np.int32(run[1])))
 
 
 def _padded(n: int, most: int) -> list[tuple[np.ndarray, int]]:

@@ -10,7 +10,7 @@ from jaxbandit.base.contract import Offer, action_of
 from jaxbandit.decide.sessions.asks import Asks, Open, Told, no_asks
 from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
-from jaxbandit.decide.sessions.ledger import Pulls, no_actions
+from jaxbandit.decide.sessions.ledger import Pulls, no_actions, propensities
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.support.types import PyTree
 
@@ -103,11 +103,11 @@ def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
         return session
     parts = jax.tree.map(
         lambda row: row._replace(reward=given.get(row.id, row.reward)),
-        asks.parts,
+        asks.parts if asks.past is None else (tuple(asks.past.rows()), *asks.parts),
         is_leaf=lambda row: isinstance(row, Told),
     )
     decision = session.programs.begin(session.seed, session.run)[1]
-    pulls = asks._replace(parts=parts)
+    pulls = asks._replace(parts=parts, past=None)
     return _updated(session.but(state=decision.state, stopped=decision.stopped, pulls=pulls), pulls.told)
 
 
@@ -117,7 +117,7 @@ def _updated(session: Session, told: Iterable[Told]) -> Session:
     for row in told:
         if stopped:
             break  # the rule does not need the remaining ones
-        state, stopped, _ = programs.update(state, row.context, row.choice, row.reward)
+        state, stopped, _ = programs.update(state, row.context, row.choice, row.reward, session.sole)
     return session.but(state=state, stopped=stopped)
 
 
@@ -147,4 +147,4 @@ def _pulls(session: Session, rows: Sequence[Open]) -> Pulls:
         return Pulls(ids, no_actions(session.num_arms, session.programs.set_size), np.zeros(0, np.int32))
     actions = np.array([action_of(row.choice) for row in rows])
     arms = actions if actions.dtype == bool else actions.astype(np.int32)
-    return Pulls(ids, arms, np.array([row.pull for row in rows], np.int32))
+    return Pulls(ids, arms, np.array([row.pull for row in rows], np.int32), propensities([row.choice for row in rows]))

@@ -6,24 +6,32 @@ If a process is killed, the last line may be incomplete. It never took effect, a
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import jax
+import numpy as np
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, Place, line_of
 from jaxbandit.decide.sessions import stored as files
-from jaxbandit.decide.sessions.changes import Changes
+from jaxbandit.decide.sessions.changes import Changes, tell
 from jaxbandit.decide.sessions.events import plain
+from jaxbandit.decide.sessions.forms import copy_of, zeros_of
 from jaxbandit.decide.sessions.ledger import Pulls
 from jaxbandit.decide.sessions.next_pulls import ask
-from jaxbandit.decide.sessions.saving import certified, fold, identity_of, require_same, session_of
+from jaxbandit.decide.sessions.saving import certified, identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
+from jaxbandit.decide.sessions.snapshot import can_be_stored, logger, open_session, write_snapshot
 from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage.appending import OpenLog
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import PyTree
+
+EVERY = 4096  # lines and pulls after which a snapshot is written: a visit with a reward counts four
+AT_CLOSE = 1024  # as many when a directory is closed
 
 
 class _Now(NamedTuple):
@@ -37,27 +45,50 @@ class SessionDirectory(Changes):
     """A session whose events are written to the disk before they take effect, opened by `session_directory`.
 
     It has a method for each change: `store.tell(ids, rewards)` changes its session as `jaxbandit.tell` does. Rewards
-    are on the disk when the method returns. Its methods may be called by several threads, which take turns.
+    are on the disk when the method returns. Its methods may be called by several threads, which take turns. It is open
+    until `close` is called, or the `with` statement ends that it is given to.
     """
 
-    def __init__(self, path: Path, log: OpenLog, meta: Mapping[str, Any], session: Session, end: Place):
+    def __init__(
+        self,
+        path: Path,
+        log: OpenLog,
+        meta: Mapping[str, Any],
+        session: Session,
+        end: Place,
+        since: int,
+        held: contextlib.ExitStack,
+    ):
         self.path = path
         self.meta = dict(meta)
         # Whether the certificate is stored, because whoever reads the directory does not have the rule.
         self.certifies = "spec" not in meta
         self._log = log
-        self._now = _Now(session, end)
+        self._now = _Now(session.but(sole=session.contextual), end)
+        self._lent = True  # whether somebody else may hold the state of the session
+        self._since = since  # lines after the last snapshot, and of rules that decide on single pulls their pulls
+        self._held = held  # the log and the lock of the directory
         self._turn = threading.RLock()
+
+    def __enter__(self) -> "SessionDirectory":
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is None:
+            self.close()
+        self._release()
 
     @property
     def session(self) -> Session:
         """The session as it is now."""
-        return self._now.session
+        with self._turn:
+            now, self._lent = self._sound(), True
+            return now.but(sole=False) if now.sole else now
 
     def ask(self, limit: int | None = None, *, context: PyTree = None, contexts: PyTree = None) -> Pulls:
         """Return the pulls to make now, as `jaxbandit.ask`. Those with a context are on the disk when it returns."""
         with self._turn:
-            after, pulls = ask(self.session, limit=limit, context=context, contexts=contexts)
+            after, pulls = ask(self._sound(), limit=limit, context=context, contexts=contexts)
             self._write(after)
             return pulls
 
@@ -67,12 +98,38 @@ class SessionDirectory(Changes):
 
     def store_certificate(self) -> None:
         """Store where the log ends, and the certificate if reports cannot rebuild the session."""
-        self._store((lambda: certified(self.session)) if self.certifies else None)
+        self._store((lambda: certified(self._sound())) if self.certifies else None)
+        with self._turn:
+            self._take_snapshot(AT_CLOSE)
 
     def close(self) -> None:
-        """Close the log: from now on nothing can be written."""
+        """Store the certificate, and let others open the directory; from now on nothing can be written here."""
         with self._turn:
-            self._log.close()
+            try:
+                if self._log.is_open:
+                    self.store_certificate()
+            finally:
+                self._release()
+
+    def warm_up(self, context: PyTree = None) -> None:
+        """Compile now what the next `ask` and `tell` need, so that no visitor waits for it; nothing is written.
+
+        Args:
+          context: one like those of the visitors, of a rule with contexts that does not declare their form.
+        """
+        with self._turn:
+            now = self._sound()
+            if now.contextual and context is None:
+                context = zeros_of(now.programs.context_shape())
+            after, pulls = ask(now, context=context, limit=None)
+            if len(pulls.id) and now.sole:  # the buffers of a copy are given away
+                after = after.but(state=copy_of(after.state))
+            low, high = now.programs.limits
+            tell(after, pulls.id, np.full(len(pulls.id), min(max(0.0, low), high)))
+
+    def _release(self) -> None:
+        with self._turn:
+            self._held.close()
 
     def _store(self, content: Callable[[], Any] | None) -> None:
         with self._turn, contextlib.suppress(OSError):  # the log is complete, and the next close writes the file
@@ -81,7 +138,32 @@ class SessionDirectory(Changes):
 
     def _change(self, function: Callable[..., Session], *given: Any, **options: Any) -> None:
         with self._turn:
-            self._write(function(self.session, *given, **options))
+            now = self._sound()
+            if self._lent and now.sole:
+                now = now.but(state=copy_of(now.state))
+                self._now = self._now._replace(session=now)
+            self._lent = False
+            self._write(function(now, *given, **options))
+
+    def _sound(self) -> Session:
+        """The session, read again if a call that did not end has given the buffers of its state away."""
+        now = self._now
+        if any(isinstance(x, jax.Array) and x.is_deleted() for x in jax.tree.leaves(now.session.state)):
+            fresh = session_of(self.path, files.read_about(self.path)["identity"], now.session.rule)
+            again = open_session(self.path, fresh, now.end.lines)[1]  # without the line of that call
+            self._now, self._lent = now._replace(session=again.but(sole=True)), False
+        return self._now.session
+
+    def _take_snapshot(self, least: int) -> None:
+        """Write a snapshot if the last one is so far away, so that no start repeats more decisions."""
+        if self._since < least or not can_be_stored(self._now.session):
+            return
+        self._since = 0
+        try:
+            self._log.sync()
+            write_snapshot(self.path, *self._now)
+        except Exception as error:  # the log is complete, and only the next start is longer
+            logger.warning("%s: no snapshot was written (%s)", self.path, error)
 
     def _write(self, after: Session) -> None:
         """Append the last event of a session to the log if it is new; one with rewards or contexts waits for it."""
@@ -92,9 +174,10 @@ class SessionDirectory(Changes):
         line, end = line_of(plain(event), now.end)
         self._log.append(line, now.end.size, sync=event.rewards is not None or event.contextual)
         self._now = _Now(after, end)
+        self._since += 1 + (0 if event.ids is None or after.programs.kind == "batch" else len(event.ids))
+        self._take_snapshot(EVERY)
 
 
-@contextlib.contextmanager
 def session_directory(
     path: str | Path,
     rule: Algorithm,
@@ -104,8 +187,10 @@ def session_directory(
     paired: bool = False,
     on_failure: float | None = None,
     meta: Mapping[str, Any] | None = None,
-) -> Iterator[SessionDirectory]:
+) -> SessionDirectory:
     """Open the session in a directory, or begin a new one there. The directory is locked against other processes.
+
+    The result is closed by its `close`, or at the end of a `with` statement.
 
     Args:
       path: path of the directory, which is created if it does not exist.
@@ -119,25 +204,26 @@ def session_directory(
     """
     path = Path(path)
     fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
-    with directories.locked(path, ABOUT):
-        here = identity_of(fresh)
+    with contextlib.ExitStack() as held:  # until it is handed over
+        held.enter_context(directories.locked(path, ABOUT))
         if not (path / ABOUT).exists():
-            files.write_about(path, here, meta or {})
-        stored = files.read(path)
-        require_same(path, stored.about["identity"], here)
-        if meta is not None and stored.about["meta"] != json.loads(json.dumps(meta)):
+            files.write_about(path, identity_of(fresh), meta or {})
+        about = files.read_about(path)
+        require_same(path, about["identity"], identity_of(fresh))
+        if meta is not None and about["meta"] != json.loads(json.dumps(meta)):
             raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
-        stored.require_whole()
-        now = fold(stored, fresh)  # before anything is changed
-        log = OpenLog(path / LOG, len(stored.data), stored.end.size)
-        store = SessionDirectory(path, log, stored.about["meta"], now, stored.end)
-        try:
-            if stored.end.lines > stored.closed.get("lines", 0):  # the last process did not close it
-                store.store_place()
-            yield store
-            store.store_certificate()
-        finally:
-            store.close()
+        stored, now = open_session(path, fresh)  # before anything is changed
+        log = OpenLog(path / LOG, stored.size, stored.end.size)
+        held.callback(log.close)
+        since = 2 * len(stored.lines.bodies)
+        store = SessionDirectory(path, log, about["meta"], now, stored.end, since, held.pop_all())
+    try:
+        if stored.end.lines > stored.closed.get("lines", 0):  # the last process did not close it
+            store.store_place()
+    except BaseException:
+        store._release()
+        raise
+    return store
 
 
 def read_session(path: str | Path, rule: Algorithm) -> Session:
@@ -146,6 +232,5 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
     Raises:
       ValueError: the directory holds no session or one of another rule, or its log cannot be read.
     """
-    stored = files.read(Path(path))
-    stored.require_whole()
-    return fold(stored, session_of(stored.path, stored.about["identity"], rule))
+    path = Path(path)
+    return open_session(path, session_of(path, files.read_about(path)["identity"], rule))[1]

@@ -1,9 +1,11 @@
 """The events of a session: what changed it, in order, from which it can be computed again."""
 
+import base64
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
+import jax
 import numpy as np
 
 from jaxbandit.base.calls import checked
@@ -14,6 +16,8 @@ from jaxbandit.support.types import Json, PyTree
 COLUMNS: dict[str, tuple[str, ...]] = {"ask": ("arms",)}  # of new pulls; `change` adds the other kinds
 OPTIONS = ("limit", "context", "contexts")  # of an ask, where they were given
 CHANGES: dict[str, Callable[..., Any]] = {}  # by kind, the function from a session and the lists to the next session
+DTYPES = {"float16": "<f2", "float32": "<f4", "float64": "<f8"}  # as which the floats of a context are stored
+FEW = 4  # numbers of a context that are written in decimals
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -56,14 +60,15 @@ class Events:
     All are equal, as static parts of a pytree have to be.
     """
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_parts", "_past")
 
-    def __init__(self, parts: tuple[tuple[Event, ...], ...] = ()):
+    def __init__(self, parts: tuple[tuple[Event, ...], ...] = (), past: Any = None):
         self._parts = parts
+        self._past = past  # those before, if they are read from a log when they are wanted (`snapshot.Past`)
 
     def more(self, event: Event) -> "Events":
         """The events with one more."""
-        return Events(with_one_more(self._parts, event))
+        return Events(with_one_more(self._parts, event), self._past)
 
     @property
     def last(self) -> Event:
@@ -71,10 +76,11 @@ class Events:
         return self._parts[-1][-1]
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return sum(map(len, self._parts)) + (self._past.lines if self._past else 0)
 
     def __iter__(self) -> Iterator[Event]:
-        return (event for part in self._parts for event in part)
+        yield from self._past.events() if self._past else ()
+        yield from (event for part in self._parts for event in part)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Events)
@@ -119,9 +125,34 @@ def plain_context(context: PyTree) -> Any:
     if isinstance(context, tuple):
         return {"tuple": [plain_context(value) for value in context]}
     if isinstance(context, list):
-        return [plain_context(value) for value in context]
-    array = np.asarray(context)
-    return {"array": array.tolist(), "dtype": str(array.dtype)}
+        found = numbers_of(context)
+        return [plain_context(value) for value in context] if found is None else _plain_array(found)
+    return _plain_array(np.asarray(context))
+
+
+def numbers_of(nested: list[Any]) -> np.ndarray | None:
+    """The array of a list, or of lists in a list, of numbers some of which are floats; None of any other list."""
+    kinds = set(map(type, jax.tree.leaves(nested)))
+    if float not in kinds or not kinds <= {float, int}:
+        return None
+    try:
+        return np.asarray(nested, np.float64)
+    except (ValueError, OverflowError):  # rows of several lengths, or an integer beyond float64
+        return None
+
+
+def _plain_array(array: np.ndarray) -> Json:
+    """An array as plain data: more than a few floats as the bytes of the shortest dtype that has these numbers."""
+    if array.dtype.kind != "f" or array.size <= FEW:
+        return {"array": array.tolist(), "dtype": str(array.dtype)}
+    found = array.astype("<f8")
+    with np.errstate(over="ignore"):
+        for dtype in ("<f4", "<f2"):
+            shorter = found.astype(dtype)
+            if not (shorter == found).all():
+                break
+            found = shorter
+    return {"base64": base64.b64encode(found.tobytes()).decode(), "dtype": found.dtype.name, "shape": list(array.shape)}
 
 
 def context_of(plain: Any) -> PyTree:
@@ -132,6 +163,9 @@ def context_of(plain: Any) -> PyTree:
         return plain
     if plain.keys() == {"array", "dtype"}:
         return np.array(plain["array"], plain["dtype"])
+    if plain.keys() == {"base64", "dtype", "shape"}:
+        stored = np.frombuffer(base64.b64decode(plain["base64"], validate=True), DTYPES[plain["dtype"]])
+        return stored.reshape(plain["shape"]).astype(np.float64)
     if plain.keys() == {"offer"}:
         return Offer(*(context_of(value) for value in plain["offer"]))
     if plain.keys() == {"tuple"}:

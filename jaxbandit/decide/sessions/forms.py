@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.support.types import Device, PyTree
@@ -19,6 +20,17 @@ def form_of(context: PyTree) -> Any:
 def as_array(x: Any) -> Any:
     """A leaf of what a program is given as an array."""
     return x if isinstance(x, jax.Array) else np.asarray(x)
+
+
+def copy_of(state: PyTree) -> PyTree:
+    """A state of a rule in buffers of its own."""
+    with jax.enable_x64(True), jax.default_device(device()):
+        return jax.tree.map(lambda x: jnp.array(x, copy=True), state)
+
+
+def zeros_of(shapes: PyTree) -> PyTree:
+    """Zeros of these shapes and dtypes, where a flag is True, as NumPy arrays."""
+    return jax.tree.map(lambda x: np.full(x.shape, x.dtype == bool, x.dtype)[()], shapes)
 
 
 def device() -> Device:

@@ -1,5 +1,6 @@
 """The pulls of a session without contexts, in the order of their ids: which were asked for, and what was reported."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -21,6 +22,8 @@ class Pulls(NamedTuple):
     arm: np.ndarray  # int32[n], or bool[n, num_arms] where an action is a set of arms
     # int32[n], how often this arm was asked before; of a set, the id
     index: np.ndarray  # pyright: ignore[reportIncompatibleMethodOverride]
+    # float64[n], the probability of the arm given the state and the context, if the rule says it; else None
+    propensity: np.ndarray | None = None
 
 
 class Ledger(NamedTuple):
@@ -191,11 +194,19 @@ def no_actions(num_arms: int, set_size: int | None) -> np.ndarray:
     return np.zeros(0, np.int32) if set_size is None else np.zeros((0, num_arms), bool)
 
 
-def pulls_at(ledger: Ledger, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
-    """The pulls at these positions among the open ones."""
+def pulls_at(ledger: Ledger, positions: np.ndarray, num_arms: int, set_size: int | None, closed: bool) -> Pulls:
+    """The pulls at these positions among the open ones; while arms are closed, no probability is known."""
     actions = ledger.actions[positions]
     if set_size is not None:
         arms = arms_of(ledger, actions) if len(positions) else no_actions(num_arms, set_size)
     else:
         arms = actions.astype(np.int32)
-    return Pulls(ledger.first + positions, arms, ledger.index[positions])
+    ids = ledger.first + positions
+    chosen = [ledger.choices[at] for at in (ids - ledger.given).tolist()] if ledger.choices else []
+    return Pulls(ids, arms, ledger.index[positions], None if closed else propensities(chosen))
+
+
+def propensities(choices: Sequence[Any]) -> np.ndarray | None:
+    """The probability of each choice, float64[n], if the rule says them (`Choice.info.probability`)."""
+    known = [getattr(getattr(choice, "info", None), "probability", None) for choice in choices]
+    return None if not known or known[0] is None else np.array(known, np.float64)

@@ -113,8 +113,9 @@ def _copy_of(x: Any) -> Any:
 def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) -> tuple[Session, Pulls]:
     """The session, the same one if nothing is new, and its pulls if there are no contexts."""
     programs, before = session.programs, ledger
+    form = session.num_arms, programs.set_size, bool(session.closed.any())
     if session.stopped:
-        return session, pulls_at(ledger, np.zeros(0, np.int64), session.num_arms, programs.set_size)
+        return session, pulls_at(ledger, np.zeros(0, np.int64), *form)
     # Pulls that were told from outside have ids after those of all choices.
     alone = limit is None and programs.each_asks and not ledger.has(OUTSIDE)
     back = alone and ledger.has(WITHDRAWN)
@@ -138,7 +139,7 @@ def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) ->
     if ledger.has(WITHDRAWN) and len(again := waiting[ledger.status[waiting] == WITHDRAWN]):
         ledger = ledger.marked(again, WAITS)
     session = session if ledger is before else session.but(pulls=ledger)
-    return session, pulls_at(ledger, waiting, session.num_arms, programs.set_size)
+    return session, pulls_at(ledger, waiting, *form)
 
 
 def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Session, Ledger]:

@@ -6,6 +6,7 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, BadLog, log_of, put_aside
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.saving import fold, session_of
+from jaxbandit.decide.sessions.snapshot import SNAPSHOT
 from jaxbandit.decide.sessions.stored import Book, Stored, start_of
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
@@ -47,6 +48,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
             return f"{path}: nothing to repair, the log of {len(bodies)} lines is sound"
         name = put_aside(path / LOG, stored.data)
         (path / files.CERTIFICATE).unlink(missing_ok=True)  # it tells where the damaged log ended
+        (path / SNAPSHOT).unlink(missing_ok=True)
         storage.write_bytes(path / LOG, log_of(bodies, start_of(stored.about))[0])
     changes = [f"{rewards} rewards in {len(bodies)} lines are kept"]
     if torn:

@@ -91,11 +91,11 @@ class RulePrograms:
         with self.scope():
             return self.call(("select", form_of(context)), self.selected, words, np.int32(round), state, context)
 
-    def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Decision:
-        """The rule after one reward."""
+    def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float, donate: bool = False) -> Decision:
+        """The rule after one reward; with `donate` in the buffers of the state, which nobody may use any more."""
         with self.scope():
-            given = state, context, choice, np.float64(feedback)
-            return _read(self.call(("update", form_of(context)), self._update_and_decide, *given))
+            given, key = (state, context, choice, np.float64(feedback)), ("update", form_of(context), donate)
+            return _read(self.call(key, self._update_and_decide, *given, donate=(0,) if donate else ()))
 
     def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Decision:
         """The rule after a whole batch."""
@@ -136,8 +136,8 @@ class RulePrograms:
                 plan = jax.eval_shape(rule.plan, self.state)
                 sums = jax.ShapeDtypeStruct(counts_of(plan).shape, jnp.float64)
                 examples += [(self._absorb, (self.state, plan, sums, *((sums,) if rule.squares else ())))]
-            elif not self.needs_context or self._context_shape() is not None:
-                context = self._context_shape()
+            elif not self.needs_context or self.context_shape() is not None:
+                context = self.context_shape()
                 choice = jax.eval_shape(self.algorithm.select, noise, self.state, context)
                 number = jax.ShapeDtypeStruct((), jnp.float64)
                 examples += [(self.algorithm.select, (noise, self.state, context))]
@@ -262,7 +262,12 @@ class RulePrograms:
                 return None
         return action.dtype
 
-    def _context_shape(self) -> Any:
+    def choice(self, context: PyTree) -> Any:
+        """What `select` returns in such a context, without its values."""
+        with self.scope():
+            return jax.eval_shape(self.selected, self._key, self._words[1], self.state, context)
+
+    def context_shape(self) -> Any:
         """The context that the rule declares, without its values; None if it declares none."""
         arms, shape = self.algorithm.arms, None
         if arms is not None and arms.num_contexts is not None:
@@ -282,12 +287,13 @@ class RulePrograms:
             )
         return arms.num_arms, arms.set_size
 
-    def call(self, key: Any, function: Callable, *given: Any) -> Any:
+    def call(self, key: Any, function: Callable, *given: Any, donate: tuple[int, ...] = ()) -> Any:
         """Call the compiled function, compiling it once per key: its name and, with contexts, their form."""
         compiled = self._compiled.get(key)
         if compiled is None:
             with compiling.named(self.algorithm.name or "the rule"), without_notes(), jax.default_device(device()):
-                compiled = self._compiled[key] = compile_program(function, device(), *jax.tree.map(as_array, given))
+                examples = jax.tree.map(as_array, given)
+                compiled = self._compiled[key] = compile_program(function, device(), *examples, donate=donate)
         return compiled(*given)
 
 

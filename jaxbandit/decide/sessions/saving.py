@@ -78,7 +78,7 @@ def fold(stored: Stored, session: Session) -> Session:
     Raises:
       BadLog: a line does not fit, or the rule does not ask for the pulls of a line.
     """
-    for number in range(1, len(stored.lines.bodies) + 1):
+    for number in stored.numbers:
         event = stored.event(number)
         try:
             session = apply(session, event)

@@ -51,6 +51,7 @@ class Session:
     totals: Totals
     pulls: Ledger | Asks  # asks if there are contexts
     closed: np.ndarray  # bool[num_arms], the arms that are not to be pulled
+    sole: bool = False  # whether nobody else holds `state`, so that with contexts the next one may take its buffers
 
     @property
     def rule(self) -> Algorithm:
@@ -203,7 +204,7 @@ class Session:
         return as_html(Document(repr(self), [table, details]))
 
 
-STATIC = ("programs", "seed", "run", "paired", "on_failure", "events")
+STATIC = ("programs", "seed", "run", "paired", "on_failure", "events", "sole")
 ARRAYS = ("words", "state", "stopped", "round", "totals", "pulls", "closed")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 

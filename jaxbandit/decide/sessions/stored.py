@@ -2,6 +2,7 @@
 
 session.json      the rule, its options, versions, and the caller's description of the arms
 log.jsonl         a line for each event of the session, in their order: `changes.FORMS`
+snapshot.npz      a cache of the session after some of these lines (`snapshot.py`); it may be missing or deleted
 certificate.json  where the log ended when the session was last closed, with the certificate for reports on a
                   session whose rule is not stored, or is code that a report does not run
 
@@ -9,9 +10,11 @@ A file of `save_session` holds the same one after another: a line like session.j
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from jaxbandit.decide.core.log import (
     LOG,
@@ -19,6 +22,7 @@ from jaxbandit.decide.core.log import (
     BadLog,
     Lines,
     Place,
+    after_bytes,
     beginning,
     data_of,
     entry_of,
@@ -52,12 +56,22 @@ class Stored(NamedTuple):
     data: bytes  # of the log
     lines: Lines  # that fit, of these data
     closed: Json  # where the log ended at the last close, perhaps with the certificate; {} if that is not known
+    start: Place  # before these data and lines: the beginning of the log, or the place of a snapshot
     remedy: str = REMEDY  # what to do if it is damaged
 
     @property
     def end(self) -> Place:
         """The end of the lines that fit."""
         return self.lines.end
+
+    @property
+    def size(self) -> int:
+        """The size of the log in bytes when it was read."""
+        return self.start.size + len(self.data)
+
+    def first(self, lines: int) -> "Stored":
+        """The same without the lines that follow so many lines of the log."""
+        return self._replace(lines=self.lines._replace(bodies=self.lines.bodies[: lines - self.start.lines]))
 
     @property
     def certified(self) -> bool:
@@ -75,7 +89,17 @@ class Stored(NamedTuple):
 
     def event(self, number: int) -> Event:
         """Return the event in a line, counted from 1; raise BadLog if it holds none."""
-        return event_of(entry_of(self.log, number, self.lines.bodies[number - 1], FORMS))
+        entry = entry_of(self.log, number, self.lines.bodies[number - 1 - self.start.lines], FORMS)
+        try:
+            return event_of(entry)
+        except Exception as error:  # of a context that no session has written
+            reason = f"its context cannot be read ({type(error).__name__})"
+            raise BadLog(self.log, number, reason, self.remedy) from None
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the lines."""
+        return range(self.start.lines + 1, self.start.lines + len(self.lines.bodies) + 1)
 
     def continues(self) -> bool:
         """Whether the log goes on from where it was when the session was last closed."""
@@ -133,17 +157,41 @@ def book_of(stored: Stored) -> Book:
     """Return the book in which the events of a log are entered; raise BadLog if one of them cannot be."""
     stored.require_whole()
     book = Book(stored)
-    for number in range(1, len(stored.lines.bodies) + 1):
+    for number in stored.numbers:
         book.enter(stored.event(number))
     return book
 
 
-def read(path: Path) -> Stored:
-    """Return what the directory of a session holds; another process may have it open."""
+def with_arrays(stored: Stored) -> Iterator[Event]:
+    """Yield the events of a log as those of a session, with the ids of their pulls, and with arrays."""
+    num_arms, end = stored.about["identity"]["num_arms"], 0
+    for number in stored.numbers:
+        event = stored.event(number)
+        arms, ids = event.arms, event.ids
+        if event.kind == "ask" or COLUMNS[event.kind] == ("arms", "rewards"):  # of new pulls
+            ids, end = range(end, end + len(arms)), end + len(arms)
+        if arms and isinstance(arms[0], list):
+            arms = [np.isin(np.arange(num_arms), members) for members in arms]
+        dtypes = {"ids": np.int64, "arms": np.int32 if event.kind == "ask" else np.int64, "rewards": np.float64}
+        dtypes |= {"arms": bool} if arms and isinstance(arms[0], np.ndarray) else {}
+        lists = {"ids": ids, "arms": arms, "rewards": event.rewards}
+        yield event._replace(**{name: np.array(x, dtypes[name]) for name, x in lists.items() if x is not None})
+
+
+def read(path: Path, place: Json | None = None) -> Stored:
+    """Return what the directory of a session holds; another process may have it open.
+
+    The data begin at a place of the log (`lines`, `size` and `sum`, the SHA-256 of all bytes before it) if it has it.
+    """
     about, closed = read_about(path), _closed(path)  # before the log, which may become longer meanwhile
-    data = data_of(path / LOG)
-    lines = split(path / LOG, data, start_of(about), closed.get("lines", 0))
-    return Stored(path, path / LOG, about, data, lines, closed)
+    data, start = data_of(path / LOG), start_of(about)
+    if place is not None and len(data) >= place["size"]:
+        after = after_bytes(start, place["lines"], memoryview(data)[: place["size"]])
+        if after.digest.hexdigest() == place["sum"]:
+            start, data = after, data[place["size"] :]
+            closed = closed if closed.get("lines", 0) >= start.lines else {}  # the place is a later one
+    lines = split(path / LOG, data, start, closed.get("lines", 0))
+    return Stored(path, path / LOG, about, data, lines, closed, start)
 
 
 def read_file(path: Path) -> Stored:
@@ -159,10 +207,10 @@ def read_file(path: Path) -> Stored:
     closed = _json(lines.bodies[-1]).get(LAST) if lines.bodies else None
     if not isinstance(closed, dict) or len(data) != lines.end.size:
         refuse(str(path), f": damaged, its end is missing; {OF_FILE}")
-    bodies = lines.bodies[:-1]
-    end = log_of(bodies, start_of(about))[1]
+    bodies, start = lines.bodies[:-1], start_of(about)
+    end = log_of(bodies, start)[1]
     lines = Lines(bodies, end, end, None)
-    return Stored(path, path, about, data[: end.size], lines, {**_place(end), **closed}, OF_FILE)
+    return Stored(path, path, about, data[: end.size], lines, {**_place(end), **closed}, start, OF_FILE)
 
 
 def write_file(path: Path, about: Table, entries: Sequence[Table], closed: Table) -> None:

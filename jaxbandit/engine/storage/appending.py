@@ -111,6 +111,11 @@ class OpenLog:
             return False
         return True
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed."""
+        return self._descriptor is not None
+
     def sync(self) -> None:
         """Wait until all lines are on the disk."""
         assert self._descriptor is not None
