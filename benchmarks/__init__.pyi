@@ -1,3 +1,4 @@
+from . import ab_equal as ab_equal
 from . import adversarial as adversarial
 from . import allocation as allocation
 from . import baselines as baselines

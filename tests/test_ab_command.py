@@ -9,6 +9,7 @@ from test_report import read
 
 import jaxbandit as jb
 from jaxbandit.lab import cli
+from jaxbandit.support.document import blocks_as_text
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +124,32 @@ def test_the_page_says_what_is_decided(log, tmp_path, capsys):
     assert curve["y"][-1] == pytest.approx(100 * result.variants[1].difference, rel=1e-4)
 
 
+def test_the_page_says_why_and_what_was_checked():
+    """A broken guardrail, a split that is not as planned, and rows without an order are said where a reader looks."""
+    rng = np.random.default_rng(3)
+    n = 9000
+    variant = rng.choice(["A", "B"], size=n)
+    bought = rng.random(n) < np.where(variant == "B", 0.4, 0.3)
+    log = {"variant": variant, "bought": bought, "revenue": np.where(bought, np.where(variant == "B", 1.0, 9.0), 0)}
+
+    def page(log, **options):
+        result = jb.ab(log, control="A", columns={"outcome": "bought"}, guardrails={"revenue": -0.1}, **options)
+        blocks = {block.heading: blocks_as_text(block.blocks) for block in result.describe(detail=True).blocks[1:]}
+        return result, {heading: " ".join(text.split()) for heading, text in blocks.items()}
+
+    result, found = page(log)
+    assert found["Decision"].startswith(result.words) and result.decision == "keep"
+    assert "B does not keep a guardrail (revenue at most 10 % lower)" in found["Why"] and "a lift of +" in found["Why"]
+    assert "B is worse" not in found["Why"] and "do not change over time" in found["What could not be checked"]
+    assert f"as planned: yes (p = {result.split_p:.2g})" in found["What was checked"]
+    assert "order of arrival: yes" in found["What was checked"] and "an assumption: no." in found["What was checked"]
+    result, found = page({name: column[np.argsort(variant, kind="stable")] for name, column in log.items()})
+    assert "order of arrival: no" in found["What was checked"]
+    result, found = page(log, planned={"A": 2, "B": 1})
+    assert "as planned: no (p" in found["What was checked"] and "assumption: yes" in found["What was checked"]
+    assert "not tested" in page(log, planned="adaptive")[1]["What was checked"]
+
+
 def test_names_are_text_on_the_page_and_escaped_on_a_terminal(tmp_path, capsys):
     names = ["A", HOSTILE, "\x1b[31mred"]
     rows = "".join(f'"{name}",{i % 2}\n' for i in range(60) for name in names)
@@ -146,7 +173,7 @@ def test_pages_of_other_outcomes(kind, tmp_path):
     text = html_of(result.describe(detail=True)).decode()
     assert result.words in text and "points" not in text.partition("<main>")[2].partition("How to read")[0]
     main = text.partition("<main>")[2].partition("</main>")[0]
-    assert "Assumptions" in main and not re.search(r"\b(nan|inf)\b", main)
+    assert "What could not be checked" in main and not re.search(r"\b(nan|inf)\b", main)
 
 
 @pytest.mark.browser

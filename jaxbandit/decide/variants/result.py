@@ -10,40 +10,10 @@ import numpy as np
 from jaxbandit.decide.variants import guardrails
 from jaxbandit.decide.variants.formats import ends, length_of, percent, with_sign
 from jaxbandit.decide.variants.guardrails import Guardrail
+from jaxbandit.decide.variants.page import sections
 from jaxbandit.decide.variants.plans import Plan
 from jaxbandit.decide.variants.segments import MANY, Segment
-from jaxbandit.support.document import (
-    Block,
-    Chart,
-    Curve,
-    Describable,
-    Document,
-    Facts,
-    Notes,
-    Section,
-    Table,
-    even_positions,
-    finite,
-)
-from jaxbandit.support.version import __version__
-
-POINTS = 150  # of a curve
-EARLY = 30  # the first part of the pairs, one in 30, is not drawn: its intervals are too wide to show the others
-DRAWN = 6  # variants in the chart of differences
-PAIR = (
-    "A pair has one visitor of the variant and one of the control, or several of one of them if the planned shares are "
-    "not equal. Visitors without a partner are not compared, and neither are open ones."
-)
-READING = (
-    "You may look at any time, as often as you like, and stop because of what you see: everything here is true at all "
-    "times at once, unless the notes say that the rows have no order.",
-    "\u201cCosts at most\u201d is how much worse than the best of all variants one can be, if it is chosen.",
-    "Four statements are made, each true with probability at least 1 - delta: the decision with all costs; the "
-    "intervals of all variants; those of all differences; and those of all lifts, which are differences in percent of "
-    "the control's mean. An interval of a difference is not the "
-    "difference of two intervals, and is shorter.",
-    "Open visitors came too recently, or have no outcome yet. No statement counts them as failures.",
-)
+from jaxbandit.support.document import Block, Describable, Document, Notes, Section, Table, finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,50 +218,4 @@ class ABResult(Describable):
         data |= {name: x for name, x in more.items() if x} | {"assumptions": self.assumptions, "notes": self.notes}
         assumed, notes = Notes(self.assumptions, "Assumes", beside=True), Notes(self.notes, "Notes  ", beside=True)
         short = [self.table(), *self.more_blocks(), assumed, notes]
-        return Document(self.words, self._sections() if detail else short, data)
-
-    def _sections(self) -> list[Block]:
-        visitors, better = sum(v.visitors for v in self.variants), "larger" if self.maximize else "smaller"
-        facts = {"delta": self.delta, "epsilon": self.epsilon, "outcomes": self.outcomes}
-        facts |= {} if self.split_p is None else {"p-value of the split": f"{self.split_p:.2g}"}
-        shown = ", ".join(f"{v.name} to {100 * v.share:.3g} %" for v in self.variants if v.share)
-        others = [f"{v.name} is worse than another variant, and gets no more visitors."
-                  for v in self.variants if v.excluded]  # fmt: skip
-        others += [f"{v.name} was removed, and cannot be chosen." for v in self.variants if v.removed]
-        table = self.table()._replace(notes=[PAIR])
-        return [
-            Notes([f"{len(self.variants)} variants, {visitors:,} visitors. The control is {self.control}."]),
-            Section("Decision", [Notes([self.words]), Notes([f"Show next: {shown} of the visitors."]), Notes(others)]),
-            Section("Variants", [self._means(), table]),
-            Section(f"Difference from the control {self.control}", self._differences()),
-            *([Section("Guardrails, other metrics and segments", more)] if any(more := self.more_blocks()) else []),
-            Section("Assumptions, which nobody has checked", [Notes(self.assumptions)]),
-            Section("Notes", [Notes(self.notes)]),
-            Section("How to read this page", [Notes(READING)]),
-            Section("Provenance", [Facts(facts | {"better": f"{better} outcomes", "jaxbandit": __version__})]),
-        ]
-
-    def _means(self) -> Chart:
-        scale, curves = 100 if self.is_rate else 1, []
-        for order, (label, control) in enumerate((("variants", False), ("control", True))):
-            some = [(i, v) for i, v in enumerate(self.variants) if (v.name == self.control) == control]
-            ends = ([scale * getattr(v, end) for _, v in some] for end in ("mean", "low", "high"))
-            curves.append(Curve(label, order, [i for i, _ in some], *ends))
-        title = f"{self.statistic.capitalize()} of each variant with its interval"
-        y, names = "rate, %" if self.is_rate else f"{self.statistic} of outcomes", [v.name for v in self.variants]
-        return Chart(title, "variant", y, curves, shape="marks", log_x=None, log_y=None, names=names)
-
-    def _differences(self) -> list[Block]:
-        others, curves = [v for v in self.variants if v.name != self.control], []
-        for order, v in enumerate(others[:DRAWN]):
-            path = v.path[(v.path[:, 0] >= v.pairs / EARLY) & np.isfinite(v.path).all(axis=1)]
-            path = path[even_positions(len(path), POINTS)] * [1, *[100 if self.is_rate else 1] * 3]
-            if len(path):
-                curves.append(Curve(v.name, order, *path.T))
-        if curves:
-            ends = [min(c.x[0] for c in curves), max(c.x[-1] for c in curves)]
-            curves.append(Curve("no difference", None, ends, [0.0, 0.0]))
-        title = "Difference from the control, with its interval, as visitors came"
-        chart = Chart(title, "pairs of visitors", f"difference, {'points' if self.is_rate else 'outcome'}", curves)
-        drawn = f"Of {len(others)} differences from the control, the first {DRAWN} are drawn."
-        return [chart, Notes([drawn] if len(others) > DRAWN else [])]
+        return Document(self.words, sections(self) if detail else short, data)

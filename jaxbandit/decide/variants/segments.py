@@ -10,7 +10,7 @@ from jaxbandit.theory.comparisons.contradiction import contradictory
 
 MOST = 12  # values of a column, those of most visitors
 MANY = (
-    "each interval is false with probability at most {delta}, for itself: with {looks} segments, about {chance:.2g} of "
+    "Each interval is false with probability at most {delta}, for itself: with {looks} segments, about {chance:.2g} of "
     "them may show a difference that is not there. Nothing is decided from segments; what stands out is a question for "
     "another test"
 )
