@@ -48,7 +48,7 @@ def by_hand(low, high, count):
     known = {pair for pair in least if least[pair] > 0.5}
     if left:
         asked = [pair for pair in asked if pair not in known and pair[::-1] not in known]
-    return left, lead, [pair in asked for pair in pairs]
+    return left, lead, [pair in asked for pair in pairs], means
 
 
 def test_pairs_are_numbered_in_order():
@@ -63,9 +63,9 @@ def test_what_is_asked_for_are_the_pairs_that_may_still_decide():
         count = int(rng.integers(2, 6))
         center, half = rng.random((2, count * (count - 1) // 2)) * [[1.0], [rng.choice([0.03, 0.4])]]
         low, high = np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)
-        k, (left, lead, needed) = order_of(low, high, count), by_hand(low, high, count)
+        k, (left, lead, needed, means) = order_of(low, high, count), by_hand(low, high, count)
         assert np.flatnonzero(k.candidates).tolist() == left and np.flatnonzero(k.leaders).tolist() == lead
-        assert k.open_pairs.tolist() == needed
+        assert k.open_pairs.tolist() == needed and np.allclose([k.borda_low, k.borda_high], means)
         numbers.add((min(len(left), 2), any(needed)))
     assert numbers == {(0, False), (0, True), (1, False), (1, True), (2, True)}
 
@@ -146,6 +146,19 @@ def test_outcomes_that_change_contradict_what_is_assumed(rule):
     k = jb.duel_certificate(session)
     assert k.contradiction == k.words and "the duels of arm 0 and arm 1" in k.words
     assert k.kind == "undecided" and k.order.candidates.all() and "contradiction" in k.to_json()
+
+
+def test_all_but_one_is_not_all_and_bounds_that_exclude_each_other_claim_nothing(rule):
+    """Arm 0 beats 1 and 2, and its bounds against 3 contain 1/2; then they exclude each other."""
+    session = jb.session(rule)
+    low, high = np.array([0.6, 0.6, 0.4, 0.0, 0.0, 0.0]), np.ones(6)
+    k = jb.duel_certificate(session.but(state=session.state._replace(low=low, high=high)))
+    assert k.winner is None and k.words == "undecided: not known to be beaten by another one: arm 0, arm 3"
+    low[2] = 0.6
+    assert jb.duel_certificate(session.but(state=session.state._replace(low=low, high=high))).winner == 0
+    high[3] = -0.1
+    k = jb.duel_certificate(session.but(state=session.state._replace(low=low, high=high)))
+    assert "bounds of a pair at two times exclude each other" in k.contradiction and k.winner is None
 
 
 def test_what_cannot_be_certified_is_one_line(rule):
