@@ -23,8 +23,8 @@ PUBLIC = (
     "ABResult Algorithm Arms Budget Certificate Difference Environment Evaluation Execution Goal Log Offer "
     "PolicyValue Pulls Result Rewards RunsLeftOut SearchResult Session Trainee TuneResult ab algorithms amend ask "
     "audit auditing bounds certificate check_algorithm check_environment close_arms compare contract declare "
-    "drawn environments evaluate expire hyperband identify intervals load load_session metrics numerics open_arms plot "
-    "policy_of pull_keys read_log repair_session replay reproduce rollout run run_key run_until_stop save "
+    "drawn environments evaluate expire fit hyperband identify intervals load load_session metrics numerics open_arms "
+    "plot policy_of pull_keys read_log repair_session replay reproduce rollout run run_key run_until_stop save "
     "save_session search session session_directory simulate solvers space step style successive_halving sweep "
     "tell tell_outside tune types withdraw"
 )
