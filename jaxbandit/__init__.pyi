@@ -24,6 +24,7 @@ from .decide.loading import load as load
 from .decide.logs.evaluate import evaluate as evaluate
 from .decide.logs.evaluation import Difference as Difference
 from .decide.logs.evaluation import Evaluation as Evaluation
+from .decide.logs.fit import fit as fit
 from .decide.logs.log import Log as Log
 from .decide.logs.policy_of import policy_of as policy_of
 from .decide.logs.policy_value import PolicyValue as PolicyValue

@@ -43,10 +43,8 @@ class AlgorithmPolicy:
         Raises:
           BadInput: the state was trained on rows of this log, or the algorithm is not one for its arms and contexts.
         """
-        name, arms = _name(self.algorithm), self.algorithm.arms
-        if shared := max((log.shared(other) for other in self.trained_on), default=0):
-            refuse(WHERE, f": the state of {name} was trained on {shared:,} of these {len(log):,} rows, on which its "
-                   "value is too high; evaluate on other rows, or give in_sample = True")  # fmt: skip
+        name, arms = name_of_rule(self.algorithm), self.algorithm.arms
+        refuse_own_rows(WHERE, f"the state of {name}", self.trained_on, log)
         if arms is not None and arms.num_arms != log.num_arms:
             refuse(WHERE, f": {name} has {arms.num_arms} arms, must have {log.num_arms}, as the log has: "
                    f"{listed(log.arms)}; if these are not all, read it with arms or num_arms")  # fmt: skip
@@ -54,7 +52,15 @@ class AlgorithmPolicy:
             return _probabilities(self, log)
 
 
-def _name(algorithm: Algorithm) -> str:
+def refuse_own_rows(where: str, who: str, trained_on: Sequence[Log], log: Log) -> None:
+    """Raise BadInput if a policy was trained on rows of a log."""
+    if shared := max((log.shared(other) for other in trained_on), default=0):
+        refuse(where, f": {who} was trained on {shared:,} of these {len(log):,} rows, on which its value is too high; "
+               "evaluate on other rows, or give in_sample = True")  # fmt: skip
+
+
+def name_of_rule(algorithm: Algorithm) -> str:
+    """Return what messages call an algorithm."""
     return algorithm.name or "the algorithm"
 
 
@@ -111,7 +117,7 @@ def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
 
         actions, chances = jax.vmap(one)(jax.random.split(jax.random.fold_in(key, number), drawn))
         if actions.shape != (drawn,):
-            refuse(WHERE, f": {_name(algorithm)} takes actions of shape {actions.shape[1:]}, must take arms")
+            refuse(WHERE, f": {name_of_rule(algorithm)} takes actions of shape {actions.shape[1:]}, must take arms")
         counts = jnp.zeros(log.num_arms).at[actions].add(1.0)
         said = jnp.zeros(log.num_arms).at[actions].max(chances)
         unseen = (offered & (counts == 0)).astype(counts.dtype)
@@ -132,7 +138,7 @@ def _widened(leaf: Any) -> Any:
 
 def contexts_of(algorithm: Algorithm, log: Log, where: str = WHERE) -> PyTree:
     """Return the contexts of all rows as the algorithm receives them."""
-    arms, context, name = algorithm.arms, log.context, _name(algorithm)
+    arms, context, name = algorithm.arms, log.context, name_of_rule(algorithm)
     if arms is not None and arms.context is not None and (context is None or context.shape[1:] != arms.context):
         has = "no contexts" if context is None else f"contexts float{list(context.shape[1:])}"
         refuse(where, f": {name} needs contexts float{list(arms.context)}, the log has {has}")

@@ -79,7 +79,7 @@ def replay(
     fit.check_kind("algorithm", algorithm, Algorithm)
     chance, least = _chances(log)
     rows = Inputs(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
-    world = _environment(algorithm, log, rows.context)
+    world = environment_of(algorithm, log, rows.context)
     checks.take("allow", allow, fit.ALLOW)
     misfits = fit.marks_of(algorithm, world, allow)
     horizon = _default(len(log), least) if horizon is None else horizon
@@ -114,8 +114,8 @@ def _chances(log: Log) -> tuple[np.ndarray, float]:
     return np.minimum(least / propensity, 1.0), least
 
 
-def _environment(algorithm: Algorithm, log: Log, rows: Any) -> Environment:
-    """The log as far as an algorithm has to fit it."""
+def environment_of(algorithm: Algorithm, log: Log, rows: Any) -> Environment:
+    """Return the log as far as an algorithm has to fit it."""
     indexed = None if algorithm.arms is None else algorithm.arms.num_contexts
     shape = None if log.context is None or indexed is not None else log.context.shape[1:]
     first = jax.tree.map(lambda x: x[0], rows)

@@ -62,6 +62,19 @@ def _ridge_shared(contexts: np.ndarray, actions: np.ndarray, rewards: np.ndarray
     return lambda new: _with_ones(new) @ coefficients
 
 
+class Ridge:
+    """Ridge regression of several outputs on (1, x), with a penalty of 1 on all coefficients."""
+
+    def fit(self, contexts: np.ndarray, outputs: np.ndarray) -> None:
+        """Fit the coefficients to float[n, d] and float[n, outputs]."""
+        features = _with_ones(contexts)
+        self.coefficients = np.stack([_solve(features, output) for output in outputs.T], axis=1)
+
+    def predict(self, contexts: np.ndarray) -> np.ndarray:
+        """Return the outputs, float[m, outputs]."""
+        return _with_ones(contexts) @ self.coefficients
+
+
 def _with_ones(contexts: np.ndarray) -> np.ndarray:
     return np.concatenate([np.ones((*contexts.shape[:-1], 1)), contexts], axis=-1)
 
