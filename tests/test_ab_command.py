@@ -9,7 +9,7 @@ from test_report import read
 
 import jaxbandit as jb
 from jaxbandit.lab import cli
-from jaxbandit.support.document import blocks_as_text
+from jaxbandit.support.document import Section, blocks_as_text
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +134,8 @@ def test_the_page_says_why_and_what_was_checked():
 
     def page(log, **options):
         result = jb.ab(log, control="A", columns={"outcome": "bought"}, guardrails={"revenue": -0.1}, **options)
-        blocks = {block.heading: blocks_as_text(block.blocks) for block in result.describe(detail=True).blocks[1:]}
+        parts = [block for block in result.describe(detail=True).blocks if isinstance(block, Section)]
+        blocks = {part.heading: blocks_as_text(part.blocks) for part in parts}
         return result, {heading: " ".join(text.split()) for heading, text in blocks.items()}
 
     result, found = page(log)
