@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -80,7 +81,7 @@ def test_options_of_outcomes_units_counts_and_shares(log, capsys):
             text = log.read_text().splitlines()
             log.write_text("\n".join([text[0], *text[2:40]]) + "\n")
         assert cli.main(["ab", str(log), "--control", "A", "--json", *arguments]) == 0
-        result = jb.ab(log, control="A", **options)
+        result = jb.ab(log, control="A", **cast(dict[str, Any], options))
         assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(result.to_json()))
 
 
