@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from test_report import read
 
 import jaxbandit as jb
 from jaxbandit.lab import cli
-from jaxbandit.support.document import blocks_as_text
+from jaxbandit.support.document import Section, blocks_as_text
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +81,7 @@ def test_options_of_outcomes_units_counts_and_shares(log, capsys):
             text = log.read_text().splitlines()
             log.write_text("\n".join([text[0], *text[2:40]]) + "\n")
         assert cli.main(["ab", str(log), "--control", "A", "--json", *arguments]) == 0
-        result = jb.ab(log, control="A", **options)
+        result = jb.ab(log, control="A", **cast(dict[str, Any], options))
         assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(result.to_json()))
 
 
@@ -134,7 +135,8 @@ def test_the_page_says_why_and_what_was_checked():
 
     def page(log, **options):
         result = jb.ab(log, control="A", columns={"outcome": "bought"}, guardrails={"revenue": -0.1}, **options)
-        blocks = {block.heading: blocks_as_text(block.blocks) for block in result.describe(detail=True).blocks[1:]}
+        parts = [block for block in result.describe(detail=True).blocks if isinstance(block, Section)]
+        blocks = {part.heading: blocks_as_text(part.blocks) for part in parts}
         return result, {heading: " ".join(text.split()) for heading, text in blocks.items()}
 
     result, found = page(log)

@@ -129,6 +129,19 @@ def test_segments_are_logs_of_their_own_at_the_level_of_the_whole():
     assert "with 5 segments, about 0.25 of them" in " ".join(str(found).split())
 
 
+def test_a_newcomer_is_compared_within_a_segment_from_its_entry_on():
+    """Of 300 rows of A and B before it and 300 of all three after it, one half is in each segment."""
+    log = {"variant": ["A", "B"] * 150 + ["A", "B", "C"] * 100, "outcome": np.random.default_rng(1).random(600) < 0.4}
+    log["s"] = ["x", "x", "y", "y", "x", "y", "x"] * 85 + ["x"] * 5
+    segments = jb.ab(log, control="A", columns={"segment": "s"}, late=["C"]).segments
+    found = {s.value: s for s in segments if s.variant == "C"}
+    for value, s in found.items():
+        rows = [i for i in range(300, 600) if log["s"][i] == value]
+        y = {name: log["outcome"][[i for i in rows if log["variant"][i] == name]].astype(float) for name in "AC"}
+        n = min(map(len, y.values()))
+        assert s.difference == pytest.approx(y["C"][:n].mean() - y["A"][:n].mean())
+
+
 def test_rows_that_are_shuffled_keep_their_segments():
     """A sorted file: outcomes are paired at random, but those of a segment are still its own."""
     log = a_log(8, 3000, (0.3, 0.4), (10, 10))
