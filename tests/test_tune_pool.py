@@ -126,7 +126,7 @@ def test_bets_without_replacement():
         np.repeat([1.0, -1.0], 12),
         np.r_[np.ones(23), -1.0],
         rng.uniform(-1, 1, 24),
-        np.r_[np.zeros(22), -1.0, -1.0],
+        np.r_[np.zeros(12), -np.ones(12)],
     ]
     for pool in pools:
         missed = above = 0
@@ -155,6 +155,10 @@ def test_bets_of_pairs_are_those_of_the_bound():
         pairs.enter([x[:size], y[:size]])
         bound = mixture_upper((x - y)[:size], 0.1, pool=n)
         assert pairs.ever()[0, 1] == (bound < 0)
+        whole = rng.random(n)
+        tie = BoundedDifferences(2, math.log(0.1), 1.0, pool=n)
+        tie.enter([whole, rng.permutation(whole)])
+        assert not tie.claims().any()  # sums are equal, which sums of differences are not
         normal = PairedDifferences(2, math.log(0.1), pool=n)
         normal.enter([x[:size], y[:size]])
         if size == n:

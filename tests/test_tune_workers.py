@@ -156,12 +156,45 @@ def test_a_failure_ahead_matters_only_if_the_search_asks_for_it():
         calls.append(config["p"])
         if config["p"] == 0 and calls.count(0) > 20:
             raise OSError("no answer")
+        time.sleep(0.05)
         return 5 * config["p"] + score(seed, config)  # nobody asks for more than 14 of configuration 0
 
     found = searched(judge, CONFIGS[:2], goal=0.0, workers=60)
     assert len(found.history["id"]) == 28 and found.why == "epsilon"
     with pytest.raises(BadInput, match=r"configuration 0 .* raises OSError: no answer; set on_failure"):
         searched(judge, CONFIGS[:2], goal=0.0, workers=60)
+
+
+def test_a_budget_that_nothing_else_ends_is_not_exceeded():
+    """As nothing is dropped, what is begun ahead is what is asked for next."""
+    calls = []
+
+    def judge(seed: int, config):
+        calls.append((config["p"], seed))
+        time.sleep(0.002)
+        return score(seed, {"p": 0}) + 1e-3 * random.Random(f"{config} {seed}").gauss(0, 1)
+
+    found = searched(judge, budget=100, workers=25)
+    assert len(calls) == len(set(calls)) == 100 and found.spare == 0
+
+
+def test_a_failure_ahead_ends_the_search_when_it_is_asked_for():
+    """Without another call, and after everything before it."""
+    failing, calls = [], []
+
+    def judge(seed: int, config):
+        if config["p"] == 0:
+            calls.append(seed)
+            if len(calls) == 12:
+                failing.append(seed)
+            if seed in failing:
+                raise OSError("no answer")
+        time.sleep(0.05)
+        return score(seed, {"p": 0}) + 0.1 * random.Random(f"{config} {seed}").gauss(0, 1)
+
+    with pytest.raises(BadInput, match=r"raises OSError: no answer; set on_failure") as ending:
+        searched(judge, CONFIGS[:2], budget=100, workers=40)
+    assert calls.count(failing[0]) == 1 and (~np.isnan(vars(ending.value)["scores"])).sum() >= 22
 
 
 def test_scores_that_were_begun_ahead_are_used_and_are_not_called_reused(tmp_path):
