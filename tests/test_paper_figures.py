@@ -101,6 +101,12 @@ def test_labels_and_colors_by_name_and_in_order(axes):
     assert style.look(0) == (style.COLORS[0], "-")  # and the next figure has the usual colors
 
 
+def test_a_label_may_name_one_value_of_a_parameter(axes):
+    both = [noisy(10.0, params={"c": 1}), noisy(30.0, params={"c": 2})]
+    jb.plot(both, axes, labels={"kl (c = 2)": "wide", "kl": "narrow"}, legend=False)
+    assert [line.get_label() for line in axes.get_lines()[:2]] == ["narrow", "wide"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
