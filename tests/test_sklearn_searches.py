@@ -221,7 +221,7 @@ def test_a_small_budget_is_used(budget):
     """Halving of 8 needs 24; with less, each survivor of a round gets one split, until the budget ends."""
     search = SplitSearch(8, Criterion(0.05, None), NO_RANGE, max_fits=budget, seed=0)
     for request in search.requests():
-        arms, seeds = (column[: budget - search.fits.sum()] for column in request)
+        arms, seeds = (column[: budget - search.fits.sum()] for column in request[:2])
         search.enter(arms, seeds, arms / 10 + 0.01 * seeds)
     spent = search.fits.sum()
     assert spent <= budget and spent > 0.6 * budget and not search.stopped

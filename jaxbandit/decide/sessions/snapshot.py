@@ -27,6 +27,7 @@ from jaxbandit.decide.sessions.saving import fold, identity_of, session_of
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.sessions.stored import Stored
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.support import reading
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import Json, PyTree
 
@@ -142,7 +143,7 @@ def _read(path: Path, identity: Json) -> Snapshot | None:
     arrays: Arrays = {}
     try:
         arrays = storage.read_arrays(path / SNAPSHOT, "it is only a cache, and the session is read from its log")
-        about = json.loads(arrays.pop(ABOUT).tobytes())
+        about = reading.json_of(arrays.pop(ABOUT).tobytes())
         whole = {"schema", "identity", "place"} <= about.keys() and about["place"].keys() == {"lines", "size", "sum"}
     except FileNotFoundError:
         return None
@@ -151,7 +152,7 @@ def _read(path: Path, identity: Json) -> Snapshot | None:
         return None
     except (ValueError, KeyError, AttributeError):
         whole = False
-    if whole and about["schema"] == SCHEMA and about["identity"] == json.loads(json.dumps(identity)):
+    if whole and about["schema"] == SCHEMA and about["identity"] == reading.json_of(json.dumps(identity)):
         return Snapshot(about, arrays)
     logger.info("%s: of another rule or version; the session is read from its log", path / SNAPSHOT)
     return None

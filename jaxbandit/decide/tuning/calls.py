@@ -190,7 +190,7 @@ class Calls:
         (place, words, arm), number = task, next(NUMBERS)
         self._tasks[number] = place, arm
         self._open.add(number)
-        queue.submit((_call, number, self._train, self._seed(words), self._configs.row(arm), *options))
+        queue.put((_call, number, self._train, self._seed(words), self._configs.row(arm), *options))
 
     def _seed(self, words: np.ndarray) -> Any:
         """What a training gets for the words of its seed, which stay as they are for a key."""

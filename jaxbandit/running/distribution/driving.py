@@ -41,8 +41,8 @@ class CallQueue:
         self._executor = executor
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
 
-    def submit(self, call: tuple) -> None:
-        """Submit a call; whatever goes wrong is what `Executor.submit` raises, or a BadInput."""
+    def put(self, call: tuple) -> None:
+        """Submit a call to the executor; whatever goes wrong is what `Executor.submit` raises, or a BadInput."""
         future = _submitted(self._executor, call)
         self.calls[future] = call
         future.add_done_callback(self._ended.put)
@@ -79,7 +79,7 @@ def completed(
         while True:
             for call in left:
                 try:
-                    waiting.submit(call)
+                    waiting.put(call)
                 except Exception as error:  # raised once the calls that were submitted before have ended
                     left, refusal = iter(()), error
                     break
