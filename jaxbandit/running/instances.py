@@ -35,7 +35,7 @@ def instances_of(
         return {}
     parts = []
     with jax.enable_x64(precision == "float64"):
-        root, device = keys.root_key(seed), jax.local_devices()[0]
+        root, device = keys.compiled_root_key(seed), jax.local_devices()[0]
         program = remember((Same(environment), "instances"), lambda: _program(environment, root, device))
         for start in range(first_run, first_run + num_runs, RUNS):
             runs = np.arange(start, start + RUNS, dtype=np.uint32)

@@ -148,7 +148,7 @@ def _state(algorithm: Algorithm, log: Log, context: PyTree, seed: int) -> PyTree
         return jax.lax.scan(step, first, rows)[0]
 
     with jax.enable_x64(True):
-        root = keys.root_key(seed, IMPLEMENTATION)
+        root = keys.compiled_root_key(seed, IMPLEMENTATION)
         form = jax.tree.structure(rows), tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(rows))
         program = remember(
             (WHERE, value_key(algorithm), form), lambda: compile_program(play, jax.devices()[0], root, rows)

@@ -50,7 +50,7 @@ def replayed(
     """
     n, marks = len(rows.action), np.asarray(checkpoints, np.int32)
     with jax.enable_x64(True):
-        root = keys.root_key(seed, IMPLEMENTATION)
+        root = keys.compiled_root_key(seed, IMPLEMENTATION)
         state = jax.eval_shape(algorithm.init, root)
         size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)) + 8 * n * (order == "shuffle")
         wide = max(min(WIDE, 1 << max(MOST_BYTES // max(size, 1), 1).bit_length() - 1), 1)

@@ -32,7 +32,7 @@ def root_key(seed: RunSeed, implementation: Generator = "threefry4x32") -> Key:
     return jax.random.key(seed, impl=implementation)
 
 
-def compiled_root_key(seed: int, implementation: Generator) -> Key:
+def compiled_root_key(seed: int, implementation: Generator = "threefry4x32") -> Key:
     """`root_key` from a compiled program, which another process may have kept: JAX takes .2 s for it otherwise."""
     data = np.asarray(jnp.asarray(np.int64(seed)))
     device = jax.local_devices()[0]
