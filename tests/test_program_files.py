@@ -55,6 +55,16 @@ def test_a_program_is_compiled_once_and_has_the_same_results(home, monkeypatch):
     assert directory.name == program_files.processor() and directory.stat().st_mode & 0o777 == 0o700
 
 
+def test_programs_that_ignore_different_arguments_are_different_programs(home):
+    """A program is called with all arguments of its function, also with those that it does not use."""
+    y, more = 10 * X, jnp.arange(5)
+    first = compiled.compile_program(lambda x, y: x + 1, CPU, X, y)
+    second = compiled.compile_program(lambda x, y: y + 1, CPU, X, y)
+    third = compiled.compile_program(lambda x, y: x + 1, CPU, X, more)
+    np.testing.assert_array_equal([first(X, y), second(X, y), third(X, more)], [X + 1, y + 1, X + 1])
+    assert len(kept(home)) == 3
+
+
 @pytest.mark.parametrize(
     "change", ["shape", "number", "constant", "donation", "option", "flags", "setting", "whole", "version"]
 )

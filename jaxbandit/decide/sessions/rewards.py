@@ -71,6 +71,8 @@ def longer(history: History, values: np.ndarray) -> History:
     if not len(values):
         return history
     before = sum(map(len, history))
+    if len(values) == 1 and not before & 1:
+        return (*history, values)  # what follows, at a tenth of the time
     total = before + len(values)
     bits, kept = (before ^ total).bit_length(), len(history)  # all parts above the highest bit that changes stay
     while kept and len(history[kept - 1]) >> bits == 0:

@@ -180,7 +180,8 @@ def compile_program(
         def anew(*arguments: PyTree) -> PyTree:
             return function(*arguments)
 
-        return jax.jit(anew, donate_argnums=donate).lower(*examples)
+        # All arguments are in the text by which a program is kept: two that use different ones must not look alike.
+        return jax.jit(anew, donate_argnums=donate, keep_unused=True).lower(*examples)
 
     def attempt(whole: bool) -> tuple[Any, bool]:
         """The compiled function, and whether it calls a library."""
