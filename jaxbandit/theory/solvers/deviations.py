@@ -17,7 +17,7 @@ LOG_2_ZETA_2 = math.log(math.pi**2 / 3)  # log(2 zeta(2))
 STEPS = 7  # Newton steps; from these starting points the last one changes nothing even in float64
 _LOG_RATIO = math.log(1.5)  # log of the largest ratio of a slice
 _KINK = 1 / _LOG_RATIO + math.log(_LOG_RATIO)  # h(1 / log 1.5), where the optimal ratio is the largest
-# Coefficients of (s - 1) zeta(s) in powers of s - 1, from the highest to the lowest: (-1)^n / n! times Stieltjes's constants
+# Coefficients of (s - 1) zeta(s) in powers of s - 1, from the highest: (-1)^n / n! times Stieltjes's constants
 # number n = 14 to 0, and 1. The next one is 2e-16.
 _LAURENT = (
     *(-2.3997862217709992e-15, 4.4104247417577534e-15, 3.4921159366720319e-13, -6.7686898635136967e-12),
