@@ -11,6 +11,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,6 +26,21 @@ from jaxbandit.theory.quantile_bounds import quantile_sequence
 pytestmark = pytest.mark.quickly_compiled
 
 ROOT = Path(__file__).parents[1]
+
+
+def running() -> str:
+    return subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True).stdout
+
+
+def begin_gate(seconds: str) -> subprocess.Popen:
+    """Return the process of a gate whose new command sleeps."""
+    command = [sys.executable, "-m", "jaxbandit", "gate", "true", f"sleep {seconds}", "--timeout", "60s"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    for _ in range(600):
+        time.sleep(0.1)
+        if f"sleep {seconds}\n" in running().replace(f"gate true sleep {seconds}", ""):
+            return process
+    raise AssertionError("the command was not called")
 
 
 def noisy(version, scale, spread=0.1):
@@ -199,8 +215,7 @@ def test_a_command_that_hangs_later_leaves_what_is_known(tmp_path):
     gate = jb.no_worse(["sh", "-c", f"cd {tmp_path}; true"], ["sh", "-c", f"cd {tmp_path}; . ./new.sh"], timeout=4)
     assert gate.verdict == "undecided" and gate.why == "timeout" and gate.calls == 6
     assert time.monotonic() - start < 30
-    running = subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True).stdout
-    assert "sleep 47.25" not in running
+    assert "sleep 47.25" not in running()
 
 
 def test_the_number_that_a_command_prints(tmp_path):
@@ -238,19 +253,51 @@ def test_the_command_has_a_status_for_each_verdict(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_the_command_that_runs():
-    command = [sys.executable, "-m", "jaxbandit", "gate", "true", "sleep 46.75", "--timeout", "60s"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
-    for _ in range(600):
-        time.sleep(0.1)
-        running = subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True).stdout
-        if "sleep 46.75\n" in running.replace("gate true sleep 46.75", ""):
-            break
+def test_an_interrupt_ends_the_command_that_runs_at_once():
+    """It says that nothing is known: the first pair, to warm up, has not ended."""
+    process = begin_gate("46.75")
+    start = time.monotonic()
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=30)
-    assert process.returncode == 3 and len(said.splitlines()) == 1
-    running = subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True).stdout
-    assert "sleep 46.75" not in running
+    assert process.returncode == 3 and time.monotonic() - start < 4
+    assert said == "jaxbandit: undecided: interrupted before the first pair had ended\n"
+    assert "sleep 46.75" not in running()
+
+
+@pytest.mark.slow
+def test_an_interrupt_before_anything_can_be_said_promises_no_resuming():
+    """The gate does not hear of the interrupt, as if it computed for long."""
+    code = (
+        "import time; from unittest.mock import Mock\n"
+        "from jaxbandit.lab import cli; import jaxbandit.decide.gate.no_worse as m\n"
+        "m.no_worse = Mock(side_effect=lambda *_, **__: (print('ready', flush=True), time.sleep(40)))\n"
+        "import sys; sys.argv = ['jaxbandit', 'gate', 'true', 'true']; cli.process()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert said == "jaxbandit: interrupted; nothing is kept, and the same command begins anew\n"
+
+
+def test_an_interrupt_leaves_a_line_of_what_is_known_and_says_that_nothing_is_kept(capsys, monkeypatch):
+    """Twelve pairs of which new takes 1.01 or 1.3 times as long, until an interrupt in the next call."""
+
+    def new(seed, calls=[]):  # noqa: B006
+        calls.append(seed)
+        if len(calls) == 14:
+            raise KeyboardInterrupt
+        return 1.3 if len(calls) % 2 else 1.01
+
+    with pytest.raises(KeyboardInterrupt) as stop:
+        jb.no_worse(lambda seed: 1.0, new)
+    low, high = quantile_sequence(np.array([1.01, 1.3] * 6), 0.5, 0.05)
+    between = f"is between {low:.4g} and {high:.4g}, and the margin is 1.05"
+    said = f"undecided: the median of new / old within a pair {between}; interrupted after 12 pairs, which are not kept"
+    assert str(stop.value) == said
+    monkeypatch.setattr("jaxbandit.decide.gate.no_worse.no_worse", Mock(side_effect=KeyboardInterrupt(said)))
+    assert cli.main(["gate", "true", "true"]) == 3 and capsys.readouterr().err == f"jaxbandit: {said}\n"
 
 
 def test_bounds_that_exclude_each_other_decide_nothing():

@@ -90,6 +90,7 @@ def no_worse(
 
     Raises:
       ValueError: a command or function fails, or a value is negative or no number; or no pair has ended.
+      KeyboardInterrupt: the calls were interrupted; its text says what is known. Nothing is kept.
 
     Source: `theory.quantile_bounds` and `theory.comparisons` have the bounds and their proofs.
     """
@@ -115,7 +116,10 @@ def no_worse(
     values, verdict, ended = np.zeros((0, 2)), "", "timeout"
     with closing(pairs):
         while not verdict and 2 * len(values) + 2 <= max_calls:
-            pair = next(pairs, None)
+            try:
+                pair = next(pairs, None)
+            except KeyboardInterrupt:
+                pair, ended = None, "interrupted"
             if pair is None:
                 break
             _check_range(pair, low, high)
@@ -127,9 +131,11 @@ def no_worse(
     if verdict and score_range is None and np.isin(values, (0.0, 1.0)).all():
         raise ValueError("all values are 0 or 1; give quantile=None and score_range=(0, 1), which compare their rates")
     if not len(values):
+        if ended == "interrupted":
+            raise KeyboardInterrupt("undecided: interrupted before the first pair had ended")
         raise ValueError(f"no pair of calls has ended within timeout = {timeout!r} and max_calls = {max_calls}")
     contradiction, notes = known.alert()
-    return GateResult(
+    result = GateResult(
         verdict="undecided" if contradiction or not verdict else verdict,
         why="contradiction" if contradiction else "decided" if verdict else ended,
         claim=known.words,
@@ -145,6 +151,9 @@ def no_worse(
         notes=notes,
         contradiction=contradiction,
     )
+    if ended == "interrupted":
+        raise KeyboardInterrupt(f"{result.words} after {len(values):,} pairs, which are not kept")
+    return result
 
 
 def _columns(old: Any, new: Any) -> np.ndarray:
@@ -171,7 +180,7 @@ def _pairs(
 ) -> Generator[np.ndarray]:
     """Yield the values of pairs of calls, float64[1, 2], until the time is over."""
     end, calls = time.monotonic() + seconds, [0, 0]
-    with closing(Commands(seconds, from_output)) as commands, interrupts.heard(commands.close):
+    with closing(Commands(seconds, from_output)) as commands, interrupts.heard(commands.close, at_once=True):
         make: Callable[[str, Any], Measure] = commands.measure if kind == "command" else subjects.measure_of_function
         measures = [make(name, x) for name, x in zip(NAMES, given, strict=True)]
         try:

@@ -16,6 +16,7 @@ ENDS = {
     "max_calls": "max_calls allows no further pair",
     "timeout": "the timeout is over",
     "rows": "there are no more rows",
+    "interrupted": "interrupted",
 }
 
 

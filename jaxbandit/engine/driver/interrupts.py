@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterator
 
 _asked = threading.Event()
 _saves: dict[object, Callable[[], None]] = {}  # one per simulation in progress
+_stops: dict[object, Callable[[], None]] = {}  # of those that end at once
 _changed = threading.Condition()
 
 
 def ask() -> None:
     """Ask every simulation of this process, present and future, to save and to raise KeyboardInterrupt."""
     _asked.set()
+    with _changed:
+        stops = list(_stops.values())
+    for stop in stops:
+        stop()
 
 
 def asked() -> bool:
@@ -23,19 +28,23 @@ def asked() -> bool:
 
 
 @contextlib.contextmanager
-def heard(save: Callable[[], None]) -> Iterator[None]:
+def heard(save: Callable[[], None], *, at_once: bool = False) -> Iterator[None]:
     """Register a simulation while it is played, and raise KeyboardInterrupt at its end if it was asked to stop.
 
-    `save` saves its current state; it may be called at any time and from any thread.
+    `save` saves its current state; it may be called at any time and from any thread. It is called if the simulation
+    does not stop by itself in time, or with `at_once` as soon as it is asked to.
     """
     me = object()
     with _changed:
         _saves[me] = save
+        if at_once:
+            _stops[me] = save
     try:
         yield
     finally:
         with _changed:
             del _saves[me]
+            _stops.pop(me, None)
             _changed.notify_all()
     if asked():
         raise KeyboardInterrupt

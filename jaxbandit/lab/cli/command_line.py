@@ -31,8 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command of `argv` (default: the process's) and return the exit status."""
     try:
         return _run(sys.argv[1:] if argv is None else list(argv))
-    except KeyboardInterrupt:
-        return _say(signals.LINE, INTERRUPTED)
+    except KeyboardInterrupt as error:
+        return _say(str(error) or signals.LINE, INTERRUPTED)
 
 
 def _run_process() -> int:

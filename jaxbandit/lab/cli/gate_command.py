@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.lab.cli import streams
+from jaxbandit.lab.cli import leaving, streams
 from jaxbandit.lab.cli.endings import DONE, UNDECIDED, WORSE, bad_input
 
 
@@ -51,6 +51,7 @@ class Gate:
         from jaxbandit.support.columns import read_columns
         from jaxbandit.support.refusals import refuse
 
+        leaving.keep_nothing()
         with bad_input():
             names = ("margin", "maximize", "delta", "max_calls", "timeout", "warm_up", "from_output", "seed")
             options = {name: getattr(self, name) for name in names}

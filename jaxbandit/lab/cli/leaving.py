@@ -8,9 +8,22 @@ from typing import NoReturn
 
 INTERRUPTED = 3  # the same command resumes
 LINE = "interrupted; run the same command to resume"
+ANEW = "interrupted; nothing is kept, and the same command begins anew"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _last = allocate_lock()  # the thread that acquires it prints the last line
+_resumes = True
+
+
+def keep_nothing() -> None:
+    """Let every last line say that the same command begins anew, in place of what resumes."""
+    global _resumes
+    _resumes = False
+
+
+def last_line(line: str) -> str:
+    """Return a last line that says what resumes, or for a command that keeps nothing, that it begins anew."""
+    return line if _resumes else ANEW
 
 
 def from_the_start() -> None:

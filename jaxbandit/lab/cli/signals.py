@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.lab.cli.leaving import LINE, SIGNALS, leave
+from jaxbandit.lab.cli.leaving import LINE, SIGNALS, last_line, leave
 from jaxbandit.support import threads
 from jaxbandit.support.refusals import error_line
 
@@ -38,8 +38,8 @@ def run(command: Callable[[], int]) -> int:
     threads.start(_listen, receiver, name="listener to signals")
     try:
         status = command()
-    except KeyboardInterrupt:  # raised by a simulation that has saved its state
-        leave(LINE)
+    except KeyboardInterrupt as error:  # raised by a simulation that has saved its state, or by a gate, which says more
+        leave(str(error) or last_line(LINE))
     if interrupts.asked():
         sys.stdout.flush()
         os._exit(status)
@@ -54,7 +54,7 @@ def _listen(receiver: socket.socket) -> None:
     while True:
         receiver.recv(1)
         if time.monotonic() - first > TOGETHER:
-            leave(TWICE)
+            leave(last_line(TWICE))
 
 
 def _stop() -> None:
@@ -62,7 +62,7 @@ def _stop() -> None:
     if not interrupts.stopped(GRACE):
         interrupts.save()
     time.sleep(LEAVING)
-    leave(LINE)
+    leave(last_line(LINE))
 
 
 def _not_saved(error: BaseException) -> NoReturn:
