@@ -161,7 +161,7 @@ def ridge_greedy(num_arms: jb.contract.arguments.NumArms) -> jb.Algorithm:
 def undefined():
     session = jb.session(A.lin_ucb_disjoint(K, D))
     models = session.state.models
-    return session.but(state=session.state._replace(models=models._replace(theta=models.theta * np.nan)))
+    return session.but(state=session.state._replace(models=models._replace(theta=np.full((K, D + 1), np.nan))))
 
 
 class Regression:

@@ -25,36 +25,36 @@ DRAWS = 100_000  # for the shares of a rule without contexts
 FIRST: Json = {"width": 0.0, "draw": 0.0, "choice": "first"}
 
 
-def _width(given: Mapping[str, Any]) -> Json:
+def _by_width(given: Mapping[str, Any]) -> Json:
     return {**FIRST, "width": float(given["alpha"])}
 
 
-def _normal(given: Mapping[str, Any]) -> Json:
+def _by_draw(given: Mapping[str, Any]) -> Json:
     return {**FIRST, "draw": float(given["scale"] if "scale" in given else given["sigma"])}
 
 
-def _any(given: Mapping[str, Any]) -> Json:
+def _by_epsilon(given: Mapping[str, Any]) -> Json:
     return {**FIRST, "choice": "any", "epsilon": float(given.get("epsilon", 0.0))}
 
 
-def _softmax(given: Mapping[str, Any]) -> Json:
+def _by_softmax(given: Mapping[str, Any]) -> Json:
     return {**FIRST, "choice": "softmax", "temperature": float(given["temperature"])}
 
 
 # What each of these rules does with its models, given its arguments.
 LINEAR: dict[str, Callable[[Mapping[str, Any]], Json]] = {
-    "lin_ucb_disjoint": _width,
-    "lin_ucb_shared": _width,
-    "logistic_ucb": _width,
-    "lin_ts_disjoint": _normal,
-    "lin_ts_shared": _normal,
-    "logistic_ts": _normal,
-    "ridge_greedy": _any,
-    "ridge_epsilon": _any,
-    "ridge_softmax": _softmax,
-    "logistic_greedy": _any,
-    "logistic_epsilon": _any,
-    "logistic_softmax": _softmax,
+    "lin_ucb_disjoint": _by_width,
+    "lin_ucb_shared": _by_width,
+    "logistic_ucb": _by_width,
+    "lin_ts_disjoint": _by_draw,
+    "lin_ts_shared": _by_draw,
+    "logistic_ts": _by_draw,
+    "ridge_greedy": _by_epsilon,
+    "ridge_epsilon": _by_epsilon,
+    "ridge_softmax": _by_softmax,
+    "logistic_greedy": _by_epsilon,
+    "logistic_epsilon": _by_epsilon,
+    "logistic_softmax": _by_softmax,
 }
 PLAIN = ("alpha", "heuristic", "online")  # variants whose scores are those of the form
 
