@@ -39,6 +39,7 @@ from .decide.sessions.changes import tell as tell
 from .decide.sessions.changes import tell_outside as tell_outside
 from .decide.sessions.changes import withdraw as withdraw
 from .decide.sessions.directory import session_directory as session_directory
+from .decide.sessions.export import export as export
 from .decide.sessions.ledger import Pulls as Pulls
 from .decide.sessions.next_pulls import ask as ask
 from .decide.sessions.next_pulls import pull_keys as pull_keys

@@ -23,7 +23,7 @@ PUBLIC = (
     "ABResult Algorithm Arms Budget Certificate Difference DuelCertificate Environment Evaluation Execution "
     "GateResult Goal Log Offer PolicyValue Pulls Result Rewards RunsLeftOut SearchResult Session Trainee TuneResult "
     "ab algorithms amend ask audit auditing bounds certificate check_algorithm check_environment close_arms compare "
-    "contract declare drawn duel_certificate duel_pairs duel_race environments evaluate expire fit hyperband "
+    "contract declare drawn duel_certificate duel_pairs duel_race environments evaluate expire export fit hyperband "
     "identify intervals load load_session metrics no_worse numerics open_arms plot policy_of pull_keys read_log "
     "repair_session replay reproduce rollout run run_key run_until_stop save save_session search session "
     "session_directory shares simulate solvers space step style successive_halving sweep tell tell_outside to_latex "
