@@ -245,7 +245,6 @@ def test_asks_that_are_withdrawn_or_expire_are_forgotten():
         (lambda: jb.amend(s, 7, 0.5), "amend: id = 7 has no reward yet, it was withdrawn or has expired"),
         (lambda: jb.amend(s, 9, 0.5), "amend: id = 9 has no reward yet, report it with tell"),
         (lambda: jb.tell_outside(s, 0, 0.5), "tell_outside: softmax has contexts"),
-        (lambda: jb.close_arms(s, 0), "close_arms: softmax has contexts; give an Offer"),
     ):
         with pytest.raises(ValueError, match=message) as refusal:
             call()

@@ -6,10 +6,17 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandit.base.contract import Offer
 from jaxbandit.decide.sessions.events import with_one_more
 from jaxbandit.support.types import PyTree
 
 BLOCK = 64  # open asks that are copied together
+
+
+class Masked(Offer):
+    """The context of an ask that was given no `Offer`, while arms of the session were closed."""
+
+    __slots__ = ()
 
 
 class Open(NamedTuple):
@@ -121,6 +128,24 @@ class Asks(NamedTuple):
 def no_asks(num_arms: int) -> Asks:
     """Asks before the first one."""
     return Asks(0, np.zeros(num_arms, np.int64), {}, ())
+
+
+def as_given(context: PyTree) -> PyTree:
+    """Return the context that `ask` was given, before closed arms made an `Offer` of it."""
+    return context.features if isinstance(context, Masked) else context
+
+
+def masked(context: PyTree, closed: np.ndarray) -> PyTree:
+    """Return the context as the rule gets it: with closed arms an `Offer` without them."""
+    if not closed.any():
+        return context
+    if not isinstance(context, Offer):
+        return Masked(~closed, context)
+    if not (open_ := context.available & ~closed).any():
+        raise ValueError(
+            f"context: of the arms only {np.flatnonzero(context.available)} are available, which are closed"
+        )
+    return context._replace(available=open_)
 
 
 def stack(trees: Iterable[PyTree]) -> PyTree:

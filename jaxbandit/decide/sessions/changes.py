@@ -163,9 +163,11 @@ def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Sessi
 def close_arms(session: Session, arms: ArrayLike) -> Session:
     """Return the session in which some arms are closed: no new pull of them is asked for, and none is recommended.
 
-    A rule that draws at random (`thompson`, `epsilon_greedy`) draws again while it draws a closed arm. Pulls that were
-    asked for before stay pending. The certificate still compares closed arms, so that it remains valid whenever an arm
-    is closed or opened, also by looking at the rewards.
+    A rule that draws at random (`thompson`, `epsilon_greedy`) draws again while it draws a closed arm. With contexts the
+    rule gets an `Offer` of the open arms in place of the context, and `log` says which arms were open; a rule that is
+    made for more arms than there are at first begins with the others closed. Pulls that were asked for before stay
+    pending. The certificate still compares closed arms, so that it remains valid whenever an arm is closed or opened,
+    also by looking at the rewards.
 
     Args:
       session: the current session.
@@ -173,12 +175,13 @@ def close_arms(session: Session, arms: ArrayLike) -> Session:
 
     Raises:
       ValueError: an arm does not exist, no arm would be open, or the rule cannot do without it: one that plans batches
-        needs the pulls of its plan, a deterministic one would insist on the same arm, and actions may be sets of arms.
+        needs the pulls of its plan, a deterministic one without contexts would insist on the same arm, one with contexts
+        may take no `Offer`, and actions may be sets of arms.
     """
     programs, name = session.programs, session.rule.name or "the rule"
     if isinstance(session.pulls, Asks):
-        raise ValueError(f"{name} has contexts; give an Offer with the arms that are available as context")
-    if programs.kind != "draws" or programs.set_size is not None:
+        contextual.require_closable(session, session.pulls)
+    elif programs.kind != "draws" or programs.set_size is not None:
         why = {"batch": "plans batches, of which it needs every pull", "single": "is deterministic, and would insist"}
         reason = why.get(programs.kind, "does not act on single arms")
         raise ValueError(

@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Offer, action_of
-from jaxbandit.decide.sessions.asks import Asks, Open, Told, no_asks
+from jaxbandit.decide.sessions.asks import Asks, Open, Told, as_given, masked, no_asks
 from jaxbandit.decide.sessions.context_programs import select_each
+from jaxbandit.decide.sessions.forms import zeros_of
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
 from jaxbandit.decide.sessions.ledger import Pulls, no_actions, propensities
 from jaxbandit.decide.sessions.session import Session
@@ -42,6 +43,7 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
         contexts = [checked_context(rule, asks, context)] * ((limit or 1) if session.programs.draws else 1)
     if isinstance(contexts[0], Offer) and asks.example is None:
         require_offers(rule, contexts[0])
+    contexts = [masked(each, session.closed) for each in contexts]
     choices = select_each(session.programs, session.words, session.round, session.state, contexts)
     rows, asked = [], asks.asked.copy()
     for id_, (given, choice) in enumerate(zip(contexts, choices, strict=True), asks.end):
@@ -54,6 +56,18 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
         rows.append(Open(id_, pull, given, choice))
     after = asks.more(rows, asked)
     return session.but(pulls=after, round=after.end + 1), _pulls(session, rows)
+
+
+def require_closable(session: Session, asks: Asks) -> None:
+    """Raise a ValueError unless the rule can do without some arms, because it takes an `Offer` of its contexts."""
+    programs, name = session.programs, session.rule.name or "the rule"
+    if programs.set_size is not None:
+        raise ValueError(f"{name} acts on sets of arms, must act on single arms")
+    example = as_given(asks.example.context) if asks.example is not None else zeros_of(programs.context_shape())
+    if example is None:
+        raise ValueError(f"{name} declares no contexts, so that arms can be closed after the first ask only")
+    if not isinstance(example, Offer):
+        require_offers(session.rule, Offer(np.ones(session.num_arms, bool), example))
 
 
 def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:

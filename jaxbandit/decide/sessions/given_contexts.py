@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer
-from jaxbandit.decide.sessions.asks import Asks, unstack
+from jaxbandit.decide.sessions.asks import Asks, as_given, unstack
 from jaxbandit.decide.sessions.forms import form_of
 from jaxbandit.engine.rounds import contexts
 from jaxbandit.engine.rounds.step import ContractError
@@ -126,9 +126,11 @@ def _features(given: _Given, name: str, value: Any) -> PyTree:
 
 def _require_form(asks: Asks, name: str, context: PyTree) -> None:
     """Raise a ValueError if the context has another form than those of the asks before."""
-    before = asks.example
-    if before is not None and form_of(context) != form_of(before.context):
-        raise ValueError(f"{name} = {_said(context)}, must be {_said(before.context)} like those of the asks before")
+    if asks.example is None:
+        return
+    before = as_given(asks.example.context)
+    if form_of(context) != form_of(before):
+        raise ValueError(f"{name} = {_said(context)}, must be {_said(before)} like those of the asks before")
 
 
 def _said(context: PyTree) -> str:
