@@ -163,9 +163,9 @@ def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Sessi
 def close_arms(session: Session, arms: ArrayLike) -> Session:
     """Return the session in which some arms are closed: no new pull of them is asked for, and none is recommended.
 
-    A rule that draws at random (`thompson`, `epsilon_greedy`) draws again while it draws a closed arm. With contexts the
-    rule gets an `Offer` of the open arms in place of the context, and `log` says which arms were open; a rule that is
-    made for more arms than there are at first begins with the others closed. Pulls that were asked for before stay
+    A rule that draws at random (`thompson`, `epsilon_greedy`) draws again while it draws a closed arm. With contexts
+    the rule gets an `Offer` of the open arms in place of the context, and `log` says which arms were open. A rule that
+    is made for more arms than there are at first begins with the others closed. Pulls that were asked for before stay
     pending. The certificate still compares closed arms, so that it remains valid whenever an arm is closed or opened,
     also by looking at the rewards.
 
@@ -175,8 +175,8 @@ def close_arms(session: Session, arms: ArrayLike) -> Session:
 
     Raises:
       ValueError: an arm does not exist, no arm would be open, or the rule cannot do without it: one that plans batches
-        needs the pulls of its plan, a deterministic one without contexts would insist on the same arm, one with contexts
-        may take no `Offer`, and actions may be sets of arms.
+        needs the pulls of its plan, a deterministic one without contexts would insist on the same arm, one with
+        contexts may take no `Offer`, and actions may be sets of arms.
     """
     programs, name = session.programs, session.rule.name or "the rule"
     if isinstance(session.pulls, Asks):
