@@ -1,5 +1,6 @@
 """Arms that come and go in a session with contexts: the rule gets an Offer of those that are open."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_session_contexts import RULE
@@ -161,6 +162,13 @@ def test_after_a_warm_up_with_closed_arms_no_visitor_waits(tmp_path, monkeypatch
         (UCB, [0, 1, 2, 3], "all 4 arms would be closed"),
         (UCB, 4, "arm = 4"),
         (RULE._replace(arms=None, name="free"), 0, "free declares no contexts, so that arms can be closed after"),
+        (
+            RULE._replace(
+                select=lambda u, s, x: jnp.arange(K) < 2, pulls=None, arms=RULE.arms._replace(set_size=2), name="pairs"
+            ),
+            0,
+            "pairs acts on sets of arms, must act on single arms",
+        ),
         (jb.algorithms.lin_ucb(np.stack([np.eye(3), -np.eye(3)]), horizon=100), 0, "close_arms: lin_ucb"),
     ],
     ids=lambda x: x.name if isinstance(x, jb.Algorithm) else "",
