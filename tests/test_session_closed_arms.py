@@ -82,7 +82,7 @@ def test_closed_arms_are_arms_that_no_offer_has(rule):
 def test_a_directory_goes_on_from_its_snapshot_as_from_its_log(rule, tmp_path, monkeypatch):
     import jaxbandit.decide.sessions.directory as module
 
-    monkeypatch.setattr(module, "EVERY", 5)
+    monkeypatch.setattr(module, "EVERY", 1)
     whole = InMemory(rule, False)
     got = played(whole.change, whole.ask, whole.tell)
     store, found = jb.session_directory(tmp_path, rule, seed=2), []
@@ -103,6 +103,8 @@ def test_a_directory_goes_on_from_its_snapshot_as_from_its_log(rule, tmp_path, m
         getattr(store, name)(arms)
 
     assert played(change, ask, lambda ids, rewards: store.tell(ids, rewards)) == got
+    for each in (store, whole):
+        each.tell([32, 36], [1.0, 0.5])  # which arms had been open is in the snapshot of the last start
     assert leaves(store.session)[:4] == leaves(whole.session)[:4]
     np.testing.assert_array_equal(store.session.log().available, whole.session.log().available)
     store.close()
