@@ -1,5 +1,6 @@
 """Arms that come and go in a session with contexts: the rule gets an Offer of those that are open."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_session_contexts import RULE
@@ -81,7 +82,7 @@ def test_closed_arms_are_arms_that_no_offer_has(rule):
 def test_a_directory_goes_on_from_its_snapshot_as_from_its_log(rule, tmp_path, monkeypatch):
     import jaxbandit.decide.sessions.directory as module
 
-    monkeypatch.setattr(module, "EVERY", 5)
+    monkeypatch.setattr(module, "EVERY", 1)
     whole = InMemory(rule, False)
     got = played(whole.change, whole.ask, whole.tell)
     store, found = jb.session_directory(tmp_path, rule, seed=2), []
@@ -102,6 +103,8 @@ def test_a_directory_goes_on_from_its_snapshot_as_from_its_log(rule, tmp_path, m
         getattr(store, name)(arms)
 
     assert played(change, ask, lambda ids, rewards: store.tell(ids, rewards)) == got
+    for each in (store, whole):
+        each.tell([32, 36], [1.0, 0.5])  # which arms had been open is in the snapshot of the last start
     assert leaves(store.session)[:4] == leaves(whole.session)[:4]
     np.testing.assert_array_equal(store.session.log().available, whole.session.log().available)
     store.close()
@@ -161,6 +164,13 @@ def test_after_a_warm_up_with_closed_arms_no_visitor_waits(tmp_path, monkeypatch
         (UCB, [0, 1, 2, 3], "all 4 arms would be closed"),
         (UCB, 4, "arm = 4"),
         (RULE._replace(arms=None, name="free"), 0, "free declares no contexts, so that arms can be closed after"),
+        (
+            RULE._replace(
+                select=lambda u, s, x: jnp.arange(K) < 2, pulls=None, arms=RULE.arms._replace(set_size=2), name="pairs"
+            ),
+            0,
+            "pairs acts on sets of arms, must act on single arms",
+        ),
         (jb.algorithms.lin_ucb(np.stack([np.eye(3), -np.eye(3)]), horizon=100), 0, "close_arms: lin_ucb"),
     ],
     ids=lambda x: x.name if isinstance(x, jb.Algorithm) else "",
