@@ -13,7 +13,7 @@ from jaxbandit.support.types import PyTree
 BLOCK = 64  # open asks that are copied together
 
 
-class Masked(Offer):
+class OpenOffer(Offer):
     """The context of an ask that was given no `Offer`, while arms of the session were closed."""
 
     __slots__ = ()
@@ -132,15 +132,15 @@ def no_asks(num_arms: int) -> Asks:
 
 def as_given(context: PyTree) -> PyTree:
     """Return the context that `ask` was given, before closed arms made an `Offer` of it."""
-    return context.features if isinstance(context, Masked) else context
+    return context.features if isinstance(context, OpenOffer) else context
 
 
-def masked(context: PyTree, closed: np.ndarray) -> PyTree:
+def without_closed(context: PyTree, closed: np.ndarray) -> PyTree:
     """Return the context as the rule gets it: with closed arms an `Offer` without them."""
     if not closed.any():
         return context
     if not isinstance(context, Offer):
-        return Masked(~closed, context)
+        return OpenOffer(~closed, context)
     if not (open_ := context.available & ~closed).any():
         raise ValueError(
             f"context: of the arms only {np.flatnonzero(context.available)} are available, which are closed"

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Offer, action_of
-from jaxbandit.decide.sessions.asks import Asks, Open, Told, as_given, masked, no_asks
+from jaxbandit.decide.sessions.asks import Asks, Open, Told, as_given, no_asks, without_closed
 from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.forms import zeros_of
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
@@ -43,7 +43,7 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
         contexts = [checked_context(rule, asks, context)] * ((limit or 1) if session.programs.draws else 1)
     if isinstance(contexts[0], Offer) and asks.example is None:
         require_offers(rule, contexts[0])
-    contexts = [masked(each, session.closed) for each in contexts]
+    contexts = [without_closed(each, session.closed) for each in contexts]
     choices = select_each(session.programs, session.words, session.round, session.state, contexts)
     rows, asked = [], asks.asked.copy()
     for id_, (given, choice) in enumerate(zip(contexts, choices, strict=True), asks.end):

@@ -27,7 +27,7 @@ def rows_of(
         raise ValueError(f"{len(told)} asks have a reward, must be at least 2")
     if programs.set_size is not None:
         raise ValueError(f"{name} acts on sets of arms, must act on single arms")
-    told = _offered(told, programs.num_arms)
+    told = _with_offers(told, programs.num_arms)
     rows = stack(told)
     given = rows.context.features if isinstance(rows.context, Offer) else rows.context
     if given is not None and not isinstance(given, np.ndarray):
@@ -52,7 +52,7 @@ def rows_of(
     )
 
 
-def _offered(told: list[Told], num_arms: int) -> list[Told]:
+def _with_offers(told: list[Told], num_arms: int) -> list[Told]:
     """The rows with an `Offer` in each, if there is one in some because arms were closed."""
     if not any(isinstance(row.context, Offer) for row in told):
         return told

@@ -7,7 +7,7 @@ import numpy as np
 from jaxbandit.base.calls import checked
 from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.sessions import contextual
-from jaxbandit.decide.sessions.asks import Asks, masked
+from jaxbandit.decide.sessions.asks import Asks, without_closed
 from jaxbandit.decide.sessions.context_programs import fresh_draws
 from jaxbandit.decide.sessions.given_contexts import checked_context
 from jaxbandit.decide.sessions.rows import MOST_DRAWS
@@ -47,7 +47,7 @@ def shares(
         reason = f"must be given: {name} needs a context" if context is None else f"must be left out: {name} takes none"
         raise ValueError(f"context = {context!r}, {reason}")
     if isinstance(session.pulls, Asks):
-        context = masked(checked_context(session.rule, session.pulls, context), session.closed)
+        context = without_closed(checked_context(session.rule, session.pulls, context), session.closed)
     number = draws if programs.draws else 1
     drawn = fresh_draws(programs, (session.seed, session.run), session.round, session.state, context, number)
     counts = np.bincount(drawn, minlength=session.num_arms)

@@ -18,7 +18,7 @@ import numpy as np
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import Place
 from jaxbandit.decide.sessions import stored as files
-from jaxbandit.decide.sessions.asks import Asks, Masked, Open, Told, as_given, no_asks, stack, unstack
+from jaxbandit.decide.sessions.asks import Asks, Open, OpenOffer, Told, as_given, no_asks, stack, unstack
 from jaxbandit.decide.sessions.events import Event, Events, context_of, plain_context
 from jaxbandit.decide.sessions.forms import copy_of
 from jaxbandit.decide.sessions.ledger import Ledger
@@ -121,7 +121,7 @@ def write_snapshot(path: Path, session: Session, end: Place) -> None:
         arrays["asked"], open_ = pulls.asked, pulls.open
         arrays["ids"], arrays["pulls"] = (np.array([row[i] for row in open_], np.int64) for i in range(2))
         _put_rows(arrays, "context", [as_given(row.context) for row in open_])
-        masks = {i: row.context.available for i, row in enumerate(open_) if isinstance(row.context, Masked)}
+        masks = {i: row.context.available for i, row in enumerate(open_) if isinstance(row.context, OpenOffer)}
         arrays["masked"], arrays["masks"] = np.array([*masks], np.int64), np.array([*masks.values()], bool)
         _put_rows(arrays, "choice", [row.choice for row in open_])
         arrays["told"], arrays["rewards"] = pulls.columns
@@ -174,7 +174,7 @@ def _session(path: Path, snapshot: Snapshot, fresh: Session) -> Session:
         n = len(arrays["ids"])
         contexts = _rows(arrays, "context", context, n)
         for i, mask in zip(arrays["masked"].tolist(), arrays["masks"], strict=True):
-            contexts[i] = Masked(mask, contexts[i])
+            contexts[i] = OpenOffer(mask, contexts[i])
         choices = _rows(arrays, "choice", programs.choice(context) if n else None, n)
         ids, pulls = arrays["ids"].tolist(), arrays["pulls"].tolist()
         asks = no_asks(fresh.num_arms).more(map(Open, ids, pulls, contexts, choices), arrays["asked"])
