@@ -22,6 +22,8 @@ from . import other_settings as other_settings
 from . import precision as precision
 from . import regret as regret
 from . import scaling as scaling
+from . import service as service
+from . import service_processes as service_processes
 from . import sessions as sessions
 from . import skewed as skewed
 from . import stopping as stopping
