@@ -1,7 +1,7 @@
 """The metrics of one run in the engine: what is carried from round to round, and the values at the checkpoints."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -95,15 +95,18 @@ def round_of(state: PyTree, world: PyTree, played: Played, number: Any) -> Round
     )
 
 
-def metrics_by_name(given: Given | None) -> dict[str, Any]:
-    """Return the metrics by name; raise ValueError unless each is a function or a Metric with a name of its own."""
+def metrics_by_name(given: Given | None, taken: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the metrics by name; raise ValueError unless each is a function or a Metric with a name of its own.
+
+    `taken` are more names that results of this kind use.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise ValueError(f"metrics is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
     for name, metric in given.items():
         take("metrics: name", name, NAME)
-        if name in (*MEASURES, *FIGURES, *COLUMNS):
+        if name in (*MEASURES, *FIGURES, *COLUMNS, *taken):
             raise ValueError(f"metrics: {name!r} is the name of something else in results; choose another name")
         if not callable(metric) and not isinstance(metric, Metric):
             kind = type(metric).__name__

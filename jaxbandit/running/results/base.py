@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.rounds.states import STATE
 from jaxbandit.running.results import frames, names, report, saving
 from jaxbandit.support.document import Describable, Document, plain
 from jaxbandit.support.extras import lab
@@ -48,6 +49,7 @@ class Result(Describable):
     identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty if unknown
     any_rewards: bool = False  # whether the rewards are ones that the algorithm is not designed for
     any_context: bool = False  # whether the algorithm ignores the contexts
+    states_like: Any = field(default=None, kw_only=True)  # the tree of the names of the arrays of last states, if known
 
     @classmethod
     def from_record(
@@ -68,7 +70,7 @@ class Result(Describable):
         `instances` are the arrays of what each run has drawn from a prior.
         """
         arrays = {name: np.asarray(value) for name in cls.array_names if (value := getattr(record, name)) is not None}
-        arrays |= instances
+        arrays |= {**record.more, **instances}
         for array in arrays.values():
             if array.flags.writeable:
                 array.setflags(write=False)
@@ -93,6 +95,19 @@ class Result(Describable):
     def prior(self) -> tuple[str, ...]:
         """Names of the instance's arguments that each run draws from a prior; empty if all runs have one instance."""
         return tuple(self.truth.get("prior", ()))
+
+    @property
+    def states(self) -> Any:
+        """The last states that `keep` asked for, as a tree of arrays [runs, ...]; None if there are none.
+
+        A result that was read from files, or joined from parts, has them in a dictionary by the names of the fields.
+        """
+        if self.states_like is not None:
+            import jax
+
+            return jax.tree.map(lambda name: self.arrays[name], self.states_like)
+        arrays = {name.removeprefix(STATE): x for name, x in self.arrays.items() if name.startswith(STATE)}
+        return arrays or None
 
     def outcomes(self) -> dict[str, int]:
         """Return the number of runs with each outcome, by the name of the outcome in lower case."""

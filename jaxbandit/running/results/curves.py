@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, included
-from jaxbandit.engine.rounds.states import STATE
 from jaxbandit.running.results.base import Result, skewed
 from jaxbandit.support import domains, refusals
 from jaxbandit.support.refusals import BadInput
@@ -19,7 +18,6 @@ class CurvesResult(Result):
     """
 
     measure: str
-    states_like: Any
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -82,19 +80,6 @@ class CurvesResult(Result):
             return intervals.Interval(value, np.nan, np.nan, np.nan)
         ends = (float(end[-1]) for end in self.interval(what=what)[1:])
         return intervals.Interval(value, *(end if np.isfinite(end) else np.nan for end in ends))
-
-    @property
-    def states(self) -> Any:
-        """The last states that `keep` asked for, as a tree of arrays [runs, ...]; None if there are none.
-
-        A result that was read from files, or joined from parts, has them in a dictionary by the names of the fields.
-        """
-        if self.states_like is not None:
-            import jax
-
-            return jax.tree.map(lambda name: self.arrays[name], self.states_like)
-        arrays = {name.removeprefix(STATE): x for name, x in self.arrays.items() if name.startswith(STATE)}
-        return arrays or None
 
     def at(self, checkpoint: int | None = None, *, fraction: float | None = None) -> int:
         """Return the position of the checkpoint at a round, or nearest to a fraction of the horizon, in (0, 1]."""
