@@ -189,7 +189,10 @@ def test_an_experiment_with_metrics(found, tmp_path, capsys, monkeypatch):
         "identify",
         {"type": "bernoulli", "means": MEANS},
         [{"type": "top_two", "delta": 0.2}, {"type": "top_two", "name": "other", "delta": 0.2, "beta": 0.3}],
-        **{"runs": RUNS, "max_rounds": MOST, "metrics": ["reward", "switches"], "name": "stops"},
+        runs=RUNS,
+        max_rounds=MOST,
+        metrics=["reward", "switches"],
+        name="stops",
     )
     Path("stops.toml").write_text(text, encoding="utf-8")
     assert cli.main(["run", "stops.toml", "--out", "a", "--json"]) == 0

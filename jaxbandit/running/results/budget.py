@@ -94,7 +94,7 @@ class BudgetResult(StoppingResult):
         text = self._unknown_error.removeprefix(", ") or text
         if regret is not None:
             text += f", simple regret {regret.value:.3g}"
-        text += self._measured_text()
+        text += self._metrics_text()
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
         runs = f"{self.counted:,} of {runs}" if self.counted < self.runs else runs
         return f"{self.algorithm} on {self.instance}: {text} with {self.budget:,} pulls, {runs}"

@@ -56,7 +56,8 @@ class Comparison(Describable):
 
     def describe(self, *, detail: bool = False) -> Document:
         """Return the difference with its interval, in a line."""
-        of = "" if self.at is None else f" at {'n =' if self.quantity.startswith('restricted ') else 'round'} {self.at:,}"
+        unit = "n =" if self.quantity.startswith("restricted ") else "round"
+        of = "" if self.at is None else f" at {unit} {self.at:,}"
         shown = text.with_interval(self.difference, self.low, self.high)
         runs = f"{self.runs:,} pairs of runs" if self.paired else f"{self.runs:,} runs, unpaired: {self.reason}"
         left_out = f", {self.left_out:,} left out" if self.left_out else ""
@@ -90,7 +91,8 @@ def compare(
       b: another Result of the same kind. If seed, precision and instance agree, run r of `a` is paired with run r of
         `b`, up to the smaller number of runs.
       what: the curve to compare: the measure of both results (default), "hindsight" or the name of a metric; for runs
-        that stop, a metric in place of samples or errors. A pair of runs is left out if the metric of one of them is not finite.
+        that stop, a metric in place of samples or errors. A pair of runs is left out if the metric of one of them is
+        not finite.
       at: a round that is a checkpoint of both results, for regret only. Default: the last shared checkpoint.
       fraction: a fraction of the shorter horizon, in (0, 1], instead of `at`; the nearest shared checkpoint is used.
       confidence: confidence level of the interval, in (0, 1).
@@ -226,7 +228,7 @@ def _metrics(a: StoppingResult, b: StoppingResult, what: str) -> tuple[str, int 
         raise BadInput(f"compare: what = {what!r}: {why}; give both the same max_rounds")
 
     def sample(result: StoppingResult) -> _Sample:
-        values = result.measured(what)
+        values = result.values(what)
         every = result.arrays[METRIC + what].astype(np.float64)
         variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
         mean, included = float(values.mean()) if len(values) else 0.0, result.counts() & np.isfinite(every)

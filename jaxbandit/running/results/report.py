@@ -213,7 +213,7 @@ def _stopping(results: Sequence[Any]) -> Table:
             ("95 % interval", ends(samples, "q50_low", "q50_high", beyond)),
             *([("batches", _mean(content.get("batches", {})))] if batched else []),
             *_error(content, error),
-            *_measured(content, metrics),
+            *_metric_cells(content, metrics),
             ("delta", result.promised),
             ("runs", ", ".join(f"{count} {name}" for name, count in outcomes.items())),
             ("lane utilization", f"{100 * content['lane_utilization']:.0f} %" if "lane_utilization" in content else ""),
@@ -233,7 +233,7 @@ def _stopping(results: Sequence[Any]) -> Table:
     return table_of(rows, (*LEFT, "runs"), labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
 
 
-def _measured(content: Mapping[str, Any], names: Sequence[str]) -> list[Cell]:
+def _metric_cells(content: Mapping[str, Any], names: Sequence[str]) -> list[Cell]:
     """Return the cells of the metrics of runs that stop, of any unit, so that the interval sets the decimals."""
     cells = []
     for name in names:
@@ -273,7 +273,7 @@ def _budget(results: Sequence[Any]) -> Table:
             *_error(content, error),
             ("simple regret", f"{regret['mean']:.3g}" if regret else ""),
             ("95 % interval", around or "(all runs equal)" * bool(regret)),
-            *_measured(content, metrics),
+            *_metric_cells(content, metrics),
             ("runs", f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}"),
         ]
         rows.append(row + _seconds(result))

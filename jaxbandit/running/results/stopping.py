@@ -31,10 +31,10 @@ class StoppingResult(Result):
 
     `arrays` holds `samples` int64[runs], the pulls until the run stopped or was censored; `outcome` int8[runs] with
     codes of `Outcome`; `recommendation` int32[runs, m]; and, if they are known, `shortfall` float[runs], the simple
-    regret of the recommendation, `pulls` int32[runs, K] and, for pulls in batches, `batches` int32[runs], the number
-    of batches. A metric has the array `metric/NAME` float[runs], its value when the run ended, and last states are the
-    arrays `state/FIELD` [runs, ...]. If each run draws its own instance, `drawn/NAME` [runs, ...] are its arguments, and `gap` float[runs] is
-    the difference of its two largest means.
+    regret of the recommendation, `pulls` int32[runs, K] and, for pulls in batches, `batches` int32[runs], the number of
+    batches. A metric has the array `metric/NAME` float[runs], its value when the run ended, and last states are the
+    arrays `state/FIELD` [runs, ...]. If each run draws its own instance, `drawn/NAME` [runs, ...] are its arguments,
+    and `gap` float[runs] is the difference of its two largest means.
     """
 
     kind = "identify"
@@ -57,7 +57,7 @@ class StoppingResult(Result):
         """Names of the metrics that were recorded."""
         return tuple(name.removeprefix(METRIC) for name in self.arrays if name.startswith(METRIC))
 
-    def measured(self, what: str) -> np.ndarray:
+    def values(self, what: str) -> np.ndarray:
         """Return a metric when each run ended, float64: of the included runs in which it is finite.
 
         Of a run that reached `max_rounds` it is the value then.
@@ -109,7 +109,7 @@ class StoppingResult(Result):
         metric it is the mean of its values when runs stop or reach `max_rounds`, with Student's interval.
         """
         if what is not None:
-            return intervals.student_of(self.measured(what), confidence)
+            return intervals.student_of(self.values(what), confidence)
         times = self.samples()
         least = min(1.0, times.min(initial=1.0))  # 0 if a run stopped without a pull
         if self.censored:
@@ -236,7 +236,7 @@ class StoppingResult(Result):
 
     def _metric(self, name: str, mean: str) -> dict[str, Any]:
         """The mean of a metric, which is called `mean`, with its interval; what is unknown is absent."""
-        values = self.measured(name)
+        values = self.values(name)
         if len(values) < 2:
             return {**({mean: float(values[0])} if len(values) else {}), "runs": len(values)}
         interval = intervals.student_of(values)
@@ -248,7 +248,7 @@ class StoppingResult(Result):
         """Return why the mean of the samples, or of a metric, or its interval is doubtful, one line each."""
         lines = super().doubts()
         for name in self.metrics:
-            values, ended = self.measured(name), self.counted
+            values, ended = self.values(name), self.counted
             if lacking := ended - len(values):
                 lines.append(f"{lacking:,} of {self.runs:,} runs left out of {name}: not finite")
             lines += skewed(values, len(values), name)
@@ -274,16 +274,16 @@ class StoppingResult(Result):
             stopped = int(self.ended(Outcome.STOPPED).sum())
             text += f" of {stopped:,} of {self.runs:,} runs" if stopped < self.runs else ""
             text += f" (delta = {self.promised})" if self.promised else ""
-        text += self._unknown_error + self._measured_text()
+        text += self._unknown_error + self._metrics_text()
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
         censored = f", {self.censored:,} of them censored at {self.max_rounds:,}" if self.censored else ""
         return f"{self.algorithm} on {self.instance}: {text}, {runs}{censored}"
 
-    def _measured_text(self) -> str:
+    def _metrics_text(self) -> str:
         """The means of the metrics as text, after a comma; "" without metrics."""
         text = ""
         for name in self.metrics:
-            values = self.measured(name)
+            values = self.values(name)
             ends = self.restricted_mean(what=name)[-2:] if len(values) > 1 else ()
             shown = with_interval(float(values.mean()), *map(float, ends)) if len(values) else "of no valid run"
             text += f", {name} {shown}"
