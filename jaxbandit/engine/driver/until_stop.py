@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Pro
 from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember, remembers
+from jaxbandit.engine.rounds.metrics import limits_of
 from jaxbandit.engine.rounds.recorder import MISCOUNTED
 from jaxbandit.engine.rounds.states import is_per_run
 from jaxbandit.engine.rounds.step import ContractError
@@ -24,6 +26,7 @@ from jaxbandit.support.domains import MOST_ROUNDS
 from jaxbandit.support.types import Array, Device, PyTree
 
 COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
+NO_METRICS: Mapping[str, Any] = MappingProxyType({})
 NARROWING = 4  # compaction divides the number of lanes by this
 
 
@@ -33,12 +36,13 @@ class UntilStop(Program):
     where, engine = "identify", "runs that stop"
     loop: LaneLoop
 
-    def __init__(self, call: Call, max_rounds: int, metrics: Mapping[str, Any], keep: Any):
+    def __init__(self, call: Call, max_rounds: int, metrics: Mapping[str, Any] = NO_METRICS, keep: Any = None):
         super().__init__(call)
         self.metrics, self.keep = metrics, keep
         self.options = (tuple((name, Same(metric)) for name, metric in metrics.items()), Same(keep))
         self.max_rounds, self.length, self.about = max_rounds, ("max_rounds", max_rounds), {"max_rounds": max_rounds}
         self.about |= {"metrics": list(metrics)} if metrics else {}
+        self.about |= {"limits": limits} if (limits := limits_of(metrics)) else {}
         self.about |= {"states": True} if keep is not None else {}
         self.queues = [device for device in self.devices for _ in range(self.workers)]
         self.compiling = threading.Lock()

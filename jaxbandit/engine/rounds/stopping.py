@@ -106,8 +106,8 @@ class StoppingRun(SingleRun):
         result = self.report(arguments, state, tally, None)
         unavailable = result.pop("unavailable", jnp.zeros((), jnp.int32)) > 0
         result = result | {"nonfinite": lasting | unavailable | ~self.recorder.is_finite(state, tally)}
-        metrics = self.recorder.metrics
-        result |= {METRIC + name: x for name, x in zip(metrics.names, metrics.values(tally.metrics), strict=True)}
+        values = self.measured(arguments, world, state, tally).metrics
+        result |= {METRIC + name: x for name, x in zip(self.recorder.metrics.names, values, strict=True)}
         judge: Any = self.make(arguments)[1].simple_regret
         if not self.judges:
             return result

@@ -106,8 +106,7 @@ class Result(Describable):
             import jax
 
             return jax.tree.map(lambda name: self.arrays[name], self.states_like)
-        arrays = {name.removeprefix(STATE): x for name, x in self.arrays.items() if name.startswith(STATE)}
-        return arrays or None
+        return {name.removeprefix(STATE): x for name, x in self.arrays.items() if name.startswith(STATE)} or None
 
     def outcomes(self) -> dict[str, int]:
         """Return the number of runs with each outcome, by the name of the outcome in lower case."""
@@ -131,6 +130,12 @@ class Result(Describable):
     def left_out(self) -> str:
         """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
         return left_out(self.runs, self.outcomes(), self.faults)
+
+    def limits(self, what: str | None) -> tuple[float, float]:
+        """Return the least and the largest value that a metric can have, which are infinite if they are not known."""
+        least, most = self.identity.get("limits", {}).get(what, (-np.inf, np.inf))
+        means = self.truth.get("means", self.truth.get("sorted_means"))
+        return least, (np.inf if means is None else max(means) - min(means)) if most == "gap" else most
 
     def mean_pulls(self) -> intervals.Interval[np.ndarray] | None:
         """Return the mean pulls of each arm with their 95 % interval, float64[K]; None if they are unknown.

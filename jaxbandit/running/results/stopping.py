@@ -20,7 +20,7 @@ from jaxbandit.support import domains
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import with_interval
 from jaxbandit.theory import intervals
-from jaxbandit.theory.bounded_mean import bounded_mean
+from jaxbandit.theory.bounded_mean import bounded_mean, bounded_within
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
 
@@ -106,10 +106,11 @@ class StoppingResult(Result):
         """Return the mean of min(samples, max_rounds), a lower bound on the mean, with its interval.
 
         If no run is censored, it is Student's, and otherwise `bounded_mean` of a variable in [1, max_rounds]. Of a
-        metric it is the mean of its values when runs stop or reach `max_rounds`, with Student's interval.
+        metric it is the mean of its values when runs stop or reach `max_rounds`, whose interval is that of a bounded
+        variable if its limits are known.
         """
         if what is not None:
-            return intervals.student_of(self.values(what), confidence)
+            return bounded_within(self.values(what), *self.limits(what), confidence)
         times = self.samples()
         least = min(1.0, times.min(initial=1.0))  # 0 if a run stopped without a pull
         if self.censored:
@@ -238,20 +239,19 @@ class StoppingResult(Result):
         """The mean of a metric, which is called `mean`, with its interval; what is unknown is absent."""
         values = self.values(name)
         if len(values) < 2:
-            return {**({mean: float(values[0])} if len(values) else {}), "runs": len(values)}
-        interval = intervals.student_of(values)
+            return ({mean: float(values[0])} if len(values) else {}) | {"runs": len(values)}
+        interval = self.restricted_mean(what=name)
         ends = {"se": interval.se or np.inf, "low": interval.low, "high": interval.high}
-        known = {key: float(value) for key, value in ends.items() if np.isfinite(value)}
-        return {mean: interval.value, **known, "runs": len(values)}
+        return {mean: interval.value} | {k: float(x) for k, x in ends.items() if np.isfinite(x)} | {"runs": len(values)}
 
     def doubts(self, what: str | None = None) -> list[str]:
         """Return why the mean of the samples, or of a metric, or its interval is doubtful, one line each."""
         lines = super().doubts()
         for name in self.metrics:
-            values, ended = self.values(name), self.counted
-            if lacking := ended - len(values):
+            values = self.values(name)
+            if lacking := self.counted - len(values):
                 lines.append(f"{lacking:,} of {self.runs:,} runs left out of {name}: not finite")
-            lines += skewed(values, len(values), name)
+            lines += [] if np.isfinite(self.limits(name)).all() else skewed(values, len(values), name)
         return lines
 
     @property
