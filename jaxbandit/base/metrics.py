@@ -151,27 +151,27 @@ def mean_variance(rho: Scalar) -> Metric:
 variance = mean_variance(0.0)
 
 
-def _missed(carry: PyTree, now: Checkpoint) -> Array:
+def _shortfall(carry: PyTree, now: Checkpoint) -> Array:
     if now.simple_regret is None:
         raise ValueError("the algorithm must recommend an arm, and the environment define simple_regret")
     return now.simple_regret
 
 
 def _wrong(carry: PyTree, now: Checkpoint) -> Array:
-    missed = _missed(carry, now)
-    return jnp.where(jnp.isnan(missed), missed, as_float(missed > 0))
+    short = _shortfall(carry, now)
+    return jnp.where(jnp.isnan(short), short, as_float(short > 0))
 
 
-def _nothing(carry: PyTree, r: Round) -> PyTree:
+def _carry(carry: PyTree, r: Round) -> PyTree:
     return carry
 
 
 #: Simple regret of the recommendation at a checkpoint: by how much its mean is below the best one.
-simple_regret = Metric(init=lambda: (), step=_nothing, value=_missed, limits=(0.0, "gap"))
+simple_regret = Metric(init=lambda: (), step=_carry, value=_shortfall, limits=(0.0, "gap"))
 
 #: Whether the recommendation at a checkpoint is wrong, 1 or 0: whether its mean is below the best one. Its mean over
 #: runs is the probability of error.
-error = Metric(init=lambda: (), step=_nothing, value=_wrong, limits=(0.0, 1.0))
+error = Metric(init=lambda: (), step=_carry, value=_wrong, limits=(0.0, 1.0))
 
 FACTORIES = ("mean_variance", "cost")  # in TOML they are written with their argument, such as cost(0)
 BUILT_IN: dict[str, Any] = {  # by the name in TOML

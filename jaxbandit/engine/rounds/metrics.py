@@ -39,7 +39,7 @@ class Metrics(NamedTuple):
     names: tuple[str, ...] = ()
     each: tuple[Metric, ...] = ()
     example: Any = None  # Round of the shapes of a round
-    standing: Any = None  # a function that returns the Checkpoint of shapes
+    checkpoint: Any = None  # a function that returns the Checkpoint of shapes
 
     def empty(self) -> Carries | None:
         """What is carried before the first round; None without metrics."""
@@ -65,7 +65,7 @@ class Metrics(NamedTuple):
             where = f"metrics.{name}"
             after = jax.eval_shape(lambda c, r, m=metric, at=where: called(at, m.step, c, r), carry, self.example)
             same_state(f"{where}: step", "carry", carry, after)
-            now = self.standing() if _looks(metric) else None
+            now = self.checkpoint() if _looks(metric) else None
             jax.eval_shape(lambda c, x, n=name, m=metric: _value(n, m, c, lambda: x), carry, now)
 
     def _begun(self, i: int) -> PyTree:
@@ -75,11 +75,11 @@ class Metrics(NamedTuple):
         return jax.tree.map(lambda x: jnp.array(x, jnp.result_type(x)), called(where, init, *shapes))
 
 
-def metrics_of(given: tuple[tuple[str, Any], ...], example: Round, standing: Callable[[], Any]) -> Metrics:
+def metrics_of(given: tuple[tuple[str, Any], ...], example: Round, checkpoint: Callable[[], Any]) -> Metrics:
     """Return the metrics of a run, given by name, for rounds of these shapes; raise an error if one is no number."""
     names = tuple(name for name, _ in given)
     every = tuple(x if isinstance(x, Metric) else _summed(f"metrics.{name}", x) for name, x in given)
-    metrics = Metrics(names, every, example, standing)
+    metrics = Metrics(names, every, example, checkpoint)
     metrics.check()
     return metrics
 
