@@ -102,6 +102,7 @@ def test_what_is_not_known_is_left_out_and_said():
     known = np.isfinite(doubtful.arrays["metric/wrong"]).all(1)
     assert 0 < known.sum() < RUNS and doubtful.counted_in("wrong") == known.sum()
     assert not doubtful.arrays["metric/wrong"][known].any()
+    assert doubtful.interval(what="wrong").high[-1] == pytest.approx(1 - 0.025 ** (1 / known.sum()))
 
 
 @pytest.mark.parametrize("rule", [RULE, jb.algorithms.exp3(3)._replace(recommend=None, pulls=None)])
