@@ -89,6 +89,26 @@ def test_top_two(leader, challenger, adaptive, family, threshold):
     agree(found, expected)
 
 
+@pytest.mark.parametrize("adaptive", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_top_two_with_slack(adaptive):
+    """EB-TC_eps of two arms that are as good as each other within epsilon, which no rule tells apart."""
+    own = {"leader": "eb", "challenger": "tc", "adaptive": adaptive, "family": "gaussian", "beta": 0.6}
+    rewards = rewards_of("gaussian")
+    rewards[:, 2] += 0.5
+    found = play(top_two, {**own, "threshold": "gauss", "epsilon": 0.3}, rewards)
+    given = rewards / SIGMA, found.noise.coin, np.zeros((ROUNDS, 1)), found.actions
+    agree(found, top_two_reference.play(*given, kind="gauss", delta=DELTA, epsilon=0.3 / SIGMA, **own))
+
+
+def test_slack_is_promised_and_for_gaussian_rewards_only():
+    rule = top_two(3, family="gaussian", threshold="gauss", challenger="tc", epsilon=0.2)
+    assert rule.promise.epsilon == 0.2 and rule.promise.proved and top_two(3).promise.epsilon == 0
+    with pytest.raises(ValueError, match=r"^top_two: epsilon = 0.2, must be None with family = 'bernoulli'.*rewards$"):
+        top_two(3, epsilon=0.2)
+    with pytest.raises(ValueError, match=r"^top_two: epsilon = 0"):
+        top_two(3, family="gaussian", threshold="gauss", epsilon=0.0)
+
+
 TRACKING = [
     ("D", 1.1, "bernoulli", "kt"),
     pytest.param("C", 1.02, "gaussian", "kk", marks=pytest.mark.slow),

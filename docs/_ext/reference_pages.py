@@ -33,7 +33,7 @@ INSIDE = {
     "contract": (
         "none never no_context Choice Chosen Phases Replan Batch BatchRewards SetPulls Schedule Outcome Promise Truth"
     ).split(),
-    "metrics": "Metric Round".split(),
+    "metrics": "Metric Round Checkpoint".split(),
     "space": "choice grid loguniform random_configs static uniform_float uniform_int".split(),
 }
 for public in ("bounds", *INSIDE):  # documented, and so imported, under their public names
@@ -152,9 +152,9 @@ def _pages() -> Iterator[tuple[str, str]]:
     yield "bounds", f"# Bounds\n\n{about}\n\n{listing}{_module('bounds')}"
     for page in ("numerics", "intervals", "style", "metrics"):
         members = f".. automodule:: {getattr(jaxbandit, page).__name__}\n   :members:\n   :member-order: bysource\n"
-        if page == "metrics":  # Metric and Round have pages of their own, and the value of a Metric says nothing
-            members += "   :exclude-members: Metric, Round, switches, variance\n"
-            for name in ("switches", "variance"):
+        if page == "metrics":  # they have pages of their own, and the value of a Metric says nothing
+            members += "   :exclude-members: Metric, Round, Checkpoint, switches, variance, error, simple_regret\n"
+            for name in ("switches", "variance", "error", "simple_regret"):
                 members += f"\n.. autodata:: {getattr(jaxbandit, page).__name__}.{name}\n   :no-value:\n"
         yield page, f"# {page.capitalize()}\n\n```{{eval-rst}}\n{members}```\n"
     path = f"../../{Path(jaxbandit.types.__file__).relative_to(HERE.parents[1])}"

@@ -5,7 +5,7 @@ everything else. `simulate(..., metrics={"switches": jb.metrics.switches})` take
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,23 @@ class Round(NamedTuple):
     round: Array
 
 
+class Checkpoint(NamedTuple):
+    """One run after the last round before a checkpoint, as the value of a metric may see it.
+
+    Attributes:
+      state: the algorithm's state after its update.
+      world: the environment's state.
+      recommendation: what the algorithm would recommend, by default the arm pulled most; None if it recommends nothing.
+      simple_regret: by how much its mean is below the best one, float[] >= 0, NaN if unknown; None if nothing is
+        recommended, or the environment does not define simple regret.
+    """
+
+    state: PyTree
+    world: PyTree
+    recommendation: PyTree
+    simple_regret: Array | None
+
+
 class Metric(NamedTuple):
     """A metric that is no sum over rounds, as pure functions of one run.
 
@@ -45,12 +62,16 @@ class Metric(NamedTuple):
       init: `() -> carry`, an array or a tree of arrays, before the first round. It may take one argument: a `Round` of
         `jax.ShapeDtypeStruct`, for a carry with the shape of an action or of a context.
       step: `(carry, round) -> carry`, with the shapes and dtypes of `init`.
-      value: `(carry) -> float[]`, evaluated at the checkpoints only.
+      value: `(carry) -> float[]`, evaluated at the checkpoints only. It may take a `Checkpoint` as a second argument.
+      limits: the least and the largest value that a run can have, the latter a number or "gap", the largest difference
+        of the instance's means; the mean has then the interval of a bounded variable, which is right however many runs
+        are equal. None if they are not known.
     """
 
     init: Callable[..., PyTree]
     step: Callable[[PyTree, Round], PyTree]
-    value: Callable[[PyTree], Array]
+    value: Callable[..., Array]
+    limits: tuple[float, float | Literal["gap"]] | None = None
 
 
 def reward(r: Round) -> Array:
@@ -129,6 +150,29 @@ def mean_variance(rho: Scalar) -> Metric:
 #: Variance of the rewards of a run so far, with the divisor of the number of rounds (Welford's algorithm).
 variance = mean_variance(0.0)
 
+
+def _shortfall(carry: PyTree, now: Checkpoint) -> Array:
+    if now.simple_regret is None:
+        raise ValueError("the algorithm must recommend an arm, and the environment define simple_regret")
+    return now.simple_regret
+
+
+def _wrong(carry: PyTree, now: Checkpoint) -> Array:
+    short = _shortfall(carry, now)
+    return jnp.where(jnp.isnan(short), short, as_float(short > 0))
+
+
+def _carry(carry: PyTree, r: Round) -> PyTree:
+    return carry
+
+
+#: Simple regret of the recommendation at a checkpoint: by how much its mean is below the best one.
+simple_regret = Metric(init=lambda: (), step=_carry, value=_shortfall, limits=(0.0, "gap"))
+
+#: Whether the recommendation at a checkpoint is wrong, 1 or 0: whether its mean is below the best one. Its mean over
+#: runs is the probability of error.
+error = Metric(init=lambda: (), step=_carry, value=_wrong, limits=(0.0, 1.0))
+
 FACTORIES = ("mean_variance", "cost")  # in TOML they are written with their argument, such as cost(0)
 BUILT_IN: dict[str, Any] = {  # by the name in TOML
     "reward": reward,
@@ -136,6 +180,8 @@ BUILT_IN: dict[str, Any] = {  # by the name in TOML
     "variance": variance,
     "best_arm": best_arm,
     "collisions": collisions,
+    "simple_regret": simple_regret,
+    "error": error,
     "mean_variance": mean_variance,
     "cost": cost,
 }

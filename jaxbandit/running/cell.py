@@ -10,7 +10,7 @@ from jaxbandit.engine.driver.simulate import default_checkpoints
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
-from jaxbandit.engine.rounds.metrics import metrics_by_name
+from jaxbandit.engine.rounds.metrics import Given, metrics_by_name
 from jaxbandit.engine.rounds.states import Keep, kept_of, named_states
 from jaxbandit.running import failures, remote, resolution, sizes
 from jaxbandit.running.factories import Pair
@@ -76,6 +76,8 @@ def run_identify(
     epsilon: float | None = None,
     delta: float | None = None,
     precision: Precision = "float64",
+    metrics: Given | None = None,
+    keep: Keep = ("runs",),
     allow: Allow = (),
     max_failed: float = MAX_FAILED,
     results: int = 1,
@@ -93,11 +95,15 @@ def run_identify(
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
     labels = _labels(pair, allow, seed, precision)
-    _check_size(num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
+    given, state = metrics_by_name(metrics), kept_of(keep).state
+    state_bytes, states_like = named_states(algorithm, state, precision)
+    needed = results * (sizes.of_stopped(_num_arms(pair), len(given)) + state_bytes)
+    _check_size(num_runs, needed, execution, "ask", results, half=bool(given or state))
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     resolution.precision_for(pair.environment, precision, "max_rounds", most)
     instances = instances_of(pair.environment, seed=seed, num_runs=num_runs, precision=precision)
     engine = {"max_rounds": most, "num_runs": num_runs, "any_rewards": "rewards" in allow}
+    engine |= {"metrics": given or None, "keep": keep}
     record = _played("identify", pair, execution, labels, num_runs, "run", engine)
     note = fit.advice(algorithm, pair.environment)
     result = stopping_result(
@@ -108,6 +114,7 @@ def run_identify(
         truth=_truth_of_stops(pair.environment, guarantee),
         max_rounds=most,
         instances=instances,
+        states_like=states_like,
         **labels,
     )
     failures.judge([result], max_failed, pair.params)

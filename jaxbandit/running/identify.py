@@ -3,7 +3,7 @@
 import functools
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from jaxbandit.base.arguments import Distance, MaxFailed, MostPulls, NumRuns, RunSeed, Share
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.metrics import Metric, Round
 from jaxbandit.base.parameters import parameters_of
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.engine.rounds.fit import Allow
+from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision, run_identify
 from jaxbandit.running.factories import built, pair_at, pair_of
 from jaxbandit.running.options import IdentifyOptions
@@ -21,6 +23,7 @@ from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.support.refusals import MAX_FAILED
+from jaxbandit.support.types import Array
 
 
 @overload
@@ -64,6 +67,8 @@ def identify(
     max_rounds: MostPulls | None = None,
     epsilon: Distance | None = None,
     delta: Share | None = None,
+    metrics: Mapping[str, Metric | Callable[[Round], Array]] | None = None,
+    keep: Keep = ("runs",),
     allow: Allow = (),
     max_failed: MaxFailed = MAX_FAILED,
     precision: Precision | None = None,
@@ -88,6 +93,10 @@ def identify(
         0.
       delta: the error probability that the algorithm guarantees. It must agree with the algorithm's guarantee, from
         which it is otherwise taken.
+      metrics: what else to measure, as for `simulate`, of which the value when a run ends is kept, `metric/NAME`
+        float[runs]. A rule that pulls in batches on this environment has no single rounds, and is refused.
+      keep: ("runs", "states") keeps the algorithm's last state of each run too, as `result.states`, or in its place a
+        function of a state what it returns; as for `simulate`, but "runs" is always kept.
       allow: in what the algorithm need not fit the environment, as for `simulate`.
       precision: "float64", the default, or "float32", which flags runs that fail the float64 check, is limited to a
         `max_rounds` of 2^24, and is refused for instances whose gaps or rates it cannot hold.
@@ -109,6 +118,8 @@ def identify(
         "max_rounds": max_rounds,
         "epsilon": epsilon,
         "delta": delta,
+        "metrics": metrics,
+        "keep": keep,
         "allow": allow,
         "max_failed": max_failed,
         "precision": precision or "float64",

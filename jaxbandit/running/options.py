@@ -17,6 +17,8 @@ class Options(TypedDict, total=False):
 
     num_runs: Required[int]
     seed: int
+    metrics: Mapping[str, Metric | Callable[[Round], Array]] | None
+    keep: Keep
     allow: Allow
     max_failed: float
     precision: Precision | None
@@ -28,8 +30,6 @@ class SimulateOptions(Options, total=False):
 
     checkpoints: Sequence[int] | None
     hindsight: bool
-    metrics: Mapping[str, Metric | Callable[[Round], Array]] | None
-    keep: Keep
 
 
 class IdentifyOptions(Options, total=False):

@@ -37,9 +37,9 @@ def of_runs(width: int, checkpoints: int, curves: int, num_arms: int, per_run: b
     return 1 + (width * checkpoints * curves + 4 * num_arms if per_run else 0)
 
 
-def of_stopped(num_arms: int) -> int:
+def of_stopped(num_arms: int, metrics: int = 0) -> int:
     """Return about how many bytes the results of one run that stops take."""
-    return 16 + 4 * num_arms
+    return 16 + 4 * num_arms + 8 * metrics
 
 
 def memory() -> int | None:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxbandit.theory.intervals import CONFIDENCE, Interval
+from jaxbandit.theory.intervals import CONFIDENCE, Interval, student_of
 
 _STEPS = 50  # of a bisection over [0, _FARTHEST], to 1e-13
 _FARTHEST = 80.0
@@ -43,6 +43,19 @@ def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float
     low = most - width * _upper(1 - points, counts, tail)
     # An end is the mean itself up to rounding, where runs are at a bound.
     return Interval(mean, se, min(low, mean), max(high, mean))
+
+
+def bounded_within(values: np.ndarray, least: float, most: float, confidence: float = CONFIDENCE) -> Interval[float]:
+    """Return the interval of `bounded_mean` for values up to `most` and the rounding of float32.
+
+    If `most` is infinite or a value is above it by more, such as a sum over a set of arms where `most` is the gap of
+    one, it is Student's, which is infinite upwards if all values are equal or there is only one.
+    """
+    if np.isfinite(most) and values.max() <= most * (1 + 1e-6):
+        return bounded_mean(np.minimum(values, most), least, most, confidence)
+    if len(values) < 2:
+        return Interval(float(values[0]), 0.0, least, np.inf)
+    return Interval(*map(float, student_of(values, confidence, (least, np.inf))))
 
 
 def _upper(points: np.ndarray, counts: np.ndarray, tail: float) -> float:

@@ -24,7 +24,23 @@ def posterior(family, level, counts, sums):
     return sums / stats.gamma.isf(level, counts)
 
 
-def play(rewards, coins, normals, ties, *, leader, challenger, beta, adaptive, family, kind, delta):
+def slack_ratio(means, counts, a, j, epsilon):
+    """Z_aj(epsilon) of Gaussian arms of variance 1, as in EB-TC_eps (Jourdan, Degenne, Kaufmann 2023)."""
+    return (means[a] - means[j] + epsilon) ** 2 / (2 * (1 / counts[a] + 1 / counts[j]))
+
+
+def enough(means, counts, epsilon, kind, delta):
+    """Whether the best empirical mean is significantly no worse than all others by epsilon."""
+    b, t = int(np.argmax(means)), sum(counts)
+    return all(
+        slack_ratio(means, counts, b, j, epsilon)
+        > likelihood_ratio.threshold(kind, len(means), delta, counts[b], counts[j], t)
+        for j in range(len(means))
+        if j != b
+    )
+
+
+def play(rewards, coins, normals, ties, *, leader, challenger, beta, adaptive, family, kind, delta, epsilon=None):
     """Actions until it stops, and the arm returned; None if it does not."""
     num_arms = rewards.shape[1]
     counts, sums, actions = np.zeros(num_arms, int), np.zeros(num_arms), []
@@ -33,7 +49,9 @@ def play(rewards, coins, normals, ties, *, leader, challenger, beta, adaptive, f
             arm = t
         else:
             means = sums / counts
-            if likelihood_ratio.stops(family, kind, means, counts, delta):
+            plain = epsilon is None
+            stops = likelihood_ratio.stops(family, kind, means, counts, delta) if plain else None
+            if stops or (not plain and enough(means, counts, epsilon, kind, delta)):
                 return actions, int(np.argmax(means))
             if leader == "eb":
                 first = int(np.argmax(means))
@@ -43,6 +61,8 @@ def play(rewards, coins, normals, ties, *, leader, challenger, beta, adaptive, f
                 scale = 0.5 if family == "bernoulli" else 1.0
                 first = int(np.argmax(means + np.sqrt(2 * scale**2 * 1.2 * 2.2 * math.log(t) / counts)))
             cost = np.array([likelihood_ratio.ratio(family, means, counts, first, j)[0] for j in range(num_arms)])
+            if epsilon is not None:
+                cost = np.array([slack_ratio(means, counts, first, j, epsilon) for j in range(num_arms)])
             if challenger == "tci":
                 cost += np.log(counts)
             cost[first] = np.inf
@@ -55,6 +75,7 @@ def play(rewards, coins, normals, ties, *, leader, challenger, beta, adaptive, f
             if adaptive:
                 both, own = likelihood_ratio.ratio(family, means, counts, first, second)
                 share = own / both if both > 0 else 0.5
+                share = share if epsilon is None else counts[second] / (counts[first] + counts[second])
             arm = first if coins[t] < share else second
         counts[arm] += 1
         sums[arm] += rewards[t, arm]

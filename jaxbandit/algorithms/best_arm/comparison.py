@@ -98,10 +98,26 @@ def known_family(name: FamilyName, threshold: ThresholdName, num_arms: int, delt
     )
 
 
+def with_slack(law: Comparison, epsilon: Scalar) -> Comparison:
+    """Return the comparison in which arm a need not be better than arm j, but not worse than it by epsilon.
+
+    It is the comparison with the mean of a raised by epsilon, for Gaussian arms, whose laws are shifts of each other.
+    """
+
+    def shift(arms: ArmStatistics, a: Array) -> ArmStatistics:
+        return arms._replace(means=add_at(arms.means, a, as_float(epsilon)))
+
+    return law._replace(
+        evidence=lambda arms, a: law.evidence(shift(arms, a), a),
+        split=lambda arms, a, j: law.split(shift(arms, a), a, j),
+    )
+
+
 def identification(
     law: Comparison,
     num_arms: int,
     delta: Scalar,
+    epsilon: Scalar = 0.0,
     *,
     init: Callable[[Key], Any],
     select: Callable[[Any, Any, None], Array],
@@ -117,7 +133,7 @@ def identification(
         recommend=lambda state: argmax(state.arms.means)[None],
         stop=lambda state: separated(law, state.arms, state.pulls),
         verify=None if law.squares else lambda state: verified(law, state.arms, state.pulls),
-        promise=Promise(delta, proved=law.proved),
+        promise=Promise(delta, epsilon, proved=law.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,
         assumptions=law.assumptions,

@@ -9,7 +9,7 @@ from jax import lax
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
-from jaxbandit.base.arguments import Delta, FamilySigma, OpenUnit, SeveralArms
+from jaxbandit.base.arguments import Delta, FamilySigma, OpenUnit, Positive, SeveralArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
@@ -53,6 +53,7 @@ def top_two(
     family: LawName = "bernoulli",
     threshold: LawThreshold = "kt",
     delta: Delta = 0.05,
+    epsilon: Positive | None = None,
     sigma: FamilySigma = 1.0,
 ) -> Algorithm:
     """Compares a leader with a challenger, Russo 2016, Jourdan et al. 2022.
@@ -66,7 +67,10 @@ def top_two(
     expected number of pulls is asymptotically the least possible if the best arm receives the share beta (Jourdan et
     al. 2022).
 
-    In detail, the error rate holds with a proved threshold, whatever the leader, the challenger and beta.
+    In detail, the error rate holds with a proved threshold, whatever the leader, the challenger and beta. With
+    `epsilon` it is that of an arm that is more than epsilon below the best one. Jourdan, Degenne and Kaufmann (2023)
+    also bound the simple regret of EB-TC_eps at any time, for shares that are tracked; here they are drawn, which is
+    not covered.
 
     Args:
       leader: "eb" is the arm with the best empirical mean. "ts" is the best arm of a draw from the posterior (for
@@ -85,18 +89,26 @@ def top_two(
       threshold: static. "heuristic" (without a proof), "kk", "gauss" (Gaussian rewards only) or "kt" (Bernoulli rewards
         only), see `pair_threshold`; for student rewards "heuristic", "interval" (the tightest of the proved ones),
         "tbox" or "evbox", see `unknown_variance`.
+      epsilon: slack in units of the reward, for the rule EB-TC_eps ("eb", "tc") and family "gaussian" only: an arm that
+        is within epsilon of the best one is enough, and costs and the statistic of the stopping rule are (mean_b -
+        mean_j + epsilon)^2 / (2 sigma^2 (1 / n_b + 1 / n_j)). None is the best arm itself.
 
     Raises:
-      ValueError: the threshold or the leader is not available for the family.
+      ValueError: the threshold, the leader or an epsilon is not available for the family.
 
     Source:
       Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited, NeurIPS; Russo (2016),
       Simple Bayesian algorithms for best arm identification, COLT; Shang et al. (2020), Fixed-confidence guarantees for
       Bayesian best-arm identification, AISTATS; Jourdan and Degenne (2023), Non-asymptotic analysis of a UCB-based top
-      two algorithm, NeurIPS; You, Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms,
-      COLT.
+      two algorithm, NeurIPS; Jourdan, Degenne and Kaufmann (2023), An epsilon-best-arm identification algorithm for
+      fixed-confidence and beyond, NeurIPS; You, Qin, Wang and Yang (2023), Information-directed selection for top-two
+      algorithms, COLT.
     """
     law = comparison(family, threshold, num_arms, delta, sigma)
+    if epsilon is not None:
+        if family != "gaussian":
+            raise ValueError(f"epsilon = {epsilon}, must be None with family = {family!r}: it is for gaussian rewards")
+        law = compare.with_slack(law, epsilon)
     deviations: Any = law.deviations
     if leader == "ucb" and law.deviations is None:
         raise ValueError(f"leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma")
@@ -155,4 +167,6 @@ def top_two(
             logs = set_at(logs, action, jnp.log(as_float(get_at(arms.counts, action))))
         return TopTwoState(state.pulls + 1, arms, logs)
 
-    return compare.identification(law, num_arms, delta, init=init, select=select, update=update, noise=noise)
+    return compare.identification(
+        law, num_arms, delta, 0.0 if epsilon is None else epsilon, init=init, select=select, update=update, noise=noise
+    )

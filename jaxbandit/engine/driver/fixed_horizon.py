@@ -15,7 +15,7 @@ from jaxbandit.engine.driver.tile_loop import Functions, TileLoop, sharded
 from jaxbandit.engine.kernels.eligible import ARITHMETIC, is_eligible
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import Same, compile_all, compile_program, remember
-from jaxbandit.engine.rounds.metrics import METRIC, included, is_curve
+from jaxbandit.engine.rounds.metrics import METRIC, included, is_curve, limits_of
 from jaxbandit.engine.rounds.moments import Limbs, Moments, limbs
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
 from jaxbandit.engine.rounds.single import SingleRun
@@ -51,6 +51,8 @@ class FixedHorizon(Program):
         self.about = {"horizon": self.horizon, "checkpoints": marks.tolist(), "hindsight": recorded.hindsight}
         if recorded.metrics:
             self.about["metrics"] = list(recorded.metrics)
+        if limits := limits_of(recorded.metrics):
+            self.about["limits"] = limits
         if recorded.kept.state is not None:
             self.about["states"] = True
         self.length = ("horizon", self.horizon)

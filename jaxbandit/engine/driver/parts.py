@@ -54,8 +54,7 @@ def part_of(record: Record | Identified, first_run: int, where: str = "") -> Par
     fixed = isinstance(record, Record)
     names = RUNS if fixed else STOPPED_RUNS
     arrays = {name: np.asarray(x) for name in names if (x := getattr(record, name)) is not None}
-    if fixed:
-        arrays |= {name: x for name, x in record.more.items() if is_per_run(name)}
+    arrays |= {name: x for name, x in record.more.items() if is_per_run(name)}
     count = np.bincount(record.outcome, minlength=len(Outcome))
     about: dict[str, Any] = {
         "first_run": first_run,
@@ -136,14 +135,15 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
     }
     fixed = "sums" in first
     more = [name for name in parts[0].arrays if is_per_run(name) and name not in RUNS]
-    for name in (*RUNS, *more) if fixed else STOPPED_RUNS:
+    for name in (*(RUNS if fixed else STOPPED_RUNS), *more):
         arrays = [part.arrays[name] for part in parts if name in part.arrays]
         if arrays and len(arrays) < len(parts):
             lacks = next(part.where for part in parts if name not in part.arrays)
             raise BadInput(f"{lacks}: has no {name} of each run, but others have; run it again like the others")
         together[name] = np.concatenate(arrays) if arrays else None
+    kept = {name: together.pop(name) for name in more}
     if not fixed:
-        return Identified(**together, lane_steps=sum(part.about["steps"]["lane"] for part in parts))
+        return Identified(**together, more=kept, lane_steps=sum(part.about["steps"]["lane"] for part in parts))
     marks = np.array(about["checkpoints"], np.int64)
     moments = {name: Moments(len(marks)) for name in first["sums"] if is_curve(name)}
     totals = {name: np.zeros(len(first["sums"][name]), np.int64) for name in first["sums"] if name not in moments}
@@ -155,7 +155,6 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
                 totals[name] += np.array([int(n) for n in sums], np.int64)
     counted = sum(part.about["outcomes"]["stopped"] for part in parts)
     every: dict[str, Any] = {f"{name}_mean": total / max(counted, 1) for name, total in totals.items()}
-    kept = {name: together.pop(name) for name in more}
     return Record(
         checkpoints=marks,
         measure=first["measure"],

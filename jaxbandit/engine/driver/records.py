@@ -59,6 +59,8 @@ class Identified(CallRecord):
     shortfall: Runs = None  # float[runs], simple regret; None if the environment does not define it
     pulls: Runs = None  # int32[runs, num_arms], None if the state has no counts
     batches: Runs = None  # int32[runs], number of batches of pulls; None if pulls are single
+    # Of metrics when a run ended, [runs], and of last states, [runs, ...], by the names in `rounds/metrics.py`.
+    more: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def lane_utilization(self) -> float:
@@ -67,4 +69,4 @@ class Identified(CallRecord):
 
 
 RUNS = ("regret", "hindsight", "pulls", "kinds", "recommendation", "unavailable", "outcome")  # of a Record, by run
-STOPPED_RUNS = tuple(Identified.__annotations__)[1:]  # of an Identified, by run: its fields after `lane_steps`
+STOPPED_RUNS = tuple(Identified.__annotations__)[1:-1]  # of an Identified, by run: between `lane_steps` and `more`

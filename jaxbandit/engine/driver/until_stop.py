@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -14,8 +15,10 @@ from jaxbandit.engine.driver.lane_loop import REFILL_SHARE, LaneLoop, Lanes, Rep
 from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Program
 from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import compile_program, remember, remembers
+from jaxbandit.engine.layout.compiled import Same, compile_program, remember, remembers
+from jaxbandit.engine.rounds.metrics import limits_of
 from jaxbandit.engine.rounds.recorder import MISCOUNTED
+from jaxbandit.engine.rounds.states import is_per_run
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.rounds.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, columns, joined, shares, size, unknown
@@ -23,6 +26,7 @@ from jaxbandit.support.domains import MOST_ROUNDS
 from jaxbandit.support.types import Array, Device, PyTree
 
 COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
+NO_METRICS: Mapping[str, Any] = MappingProxyType({})
 NARROWING = 4  # compaction divides the number of lanes by this
 
 
@@ -30,18 +34,23 @@ class UntilStop(Program):
     """Every run ends by its own rule, or is censored after `max_rounds` pulls; its recommendation is recorded."""
 
     where, engine = "identify", "runs that stop"
-    options = ()
     loop: LaneLoop
 
-    def __init__(self, call: Call, max_rounds: int):
+    def __init__(self, call: Call, max_rounds: int, metrics: Mapping[str, Any] = NO_METRICS, keep: Any = None):
         super().__init__(call)
+        self.metrics, self.keep = metrics, keep
+        self.options = (tuple((name, Same(metric)) for name, metric in metrics.items()), Same(keep))
         self.max_rounds, self.length, self.about = max_rounds, ("max_rounds", max_rounds), {"max_rounds": max_rounds}
+        self.about |= {"metrics": list(metrics)} if metrics else {}
+        self.about |= {"limits": limits} if (limits := limits_of(metrics)) else {}
+        self.about |= {"states": True} if keep is not None else {}
         self.queues = [device for device in self.devices for _ in range(self.workers)]
         self.compiling = threading.Lock()
 
     def _trace(self) -> LaneLoop:
         call = self.call
-        run = StoppingRun(call.make, self.arguments, call.implementation, any_rewards=call.any_rewards)
+        more = {"given": tuple(self.metrics.items()), "keep": self.keep}
+        run = StoppingRun(call.make, self.arguments, call.implementation, any_rewards=call.any_rewards, **more)
         return LaneLoop(run, self.platform)
 
     def _check(self) -> None:
@@ -54,7 +63,7 @@ class UntilStop(Program):
         run = self.loop.run
         verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state, run.tally)
         batches = ["batches"] if run.batches else []
-        return ["samples", "outcome", *batches, *(name for name in verdict if name in STOPPED_RUNS)]
+        return ["samples", "outcome", *batches, *(name for name in verdict if name in STOPPED_RUNS or is_per_run(name))]
 
     def _lanes(self, memory: int, run_bytes: int) -> int:
         given = self.call.execution.width

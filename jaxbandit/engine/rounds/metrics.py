@@ -1,15 +1,16 @@
 """The metrics of one run in the engine: what is carried from round to round, and the values at the checkpoints."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.engine.rounds.step import ContractError, Played, called, same_state
+from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.metrics import Checkpoint, Metric, Round
+from jaxbandit.engine.rounds.step import ContractError, Played, called, recommendation, same_state
 from jaxbandit.support.checks import take
 from jaxbandit.support.domains import NAME
 from jaxbandit.support.numerics import as_float, kahan_pair
@@ -38,6 +39,7 @@ class Metrics(NamedTuple):
     names: tuple[str, ...] = ()
     each: tuple[Metric, ...] = ()
     example: Any = None  # Round of the shapes of a round
+    checkpoint: Any = None  # a function that returns the Checkpoint of shapes
 
     def empty(self) -> Carries | None:
         """What is carried before the first round; None without metrics."""
@@ -51,10 +53,10 @@ class Metrics(NamedTuple):
         steps = zip(self.names, self.each, carries.own, strict=True)
         return Carries(r.round, tuple(called(f"metrics.{name}", metric.step, own, r) for name, metric, own in steps))
 
-    def values(self, carries: Carries | None) -> tuple[Array, ...]:
-        """The value of each metric, float[]."""
+    def values(self, carries: Carries | None, now: Callable[[], Checkpoint]) -> tuple[Array, ...]:
+        """The value of each metric, float[]; `now` returns the run at the checkpoint, for those that look at it."""
         every = () if carries is None else zip(self.names, self.each, carries.own, strict=True)
-        return tuple(as_float(called(f"metrics.{name}", metric.value, own)) for name, metric, own in every)
+        return tuple(as_float(_value(name, metric, own, now)) for name, metric, own in every)
 
     def check(self) -> None:
         """Raise a ContractError of one line if a metric cannot be carried by a loop, or is not one number."""
@@ -63,7 +65,8 @@ class Metrics(NamedTuple):
             where = f"metrics.{name}"
             after = jax.eval_shape(lambda c, r, m=metric, at=where: called(at, m.step, c, r), carry, self.example)
             same_state(f"{where}: step", "carry", carry, after)
-            jax.eval_shape(lambda c, m=metric, at=where: _number(at, called(at, m.value, c)), carry)
+            now = self.checkpoint() if _looks(metric) else None
+            jax.eval_shape(lambda c, x, n=name, m=metric: _value(n, m, c, lambda: x), carry, now)
 
     def _begun(self, i: int) -> PyTree:
         init, where = self.each[i].init, f"metrics.{self.names[i]}"
@@ -72,11 +75,11 @@ class Metrics(NamedTuple):
         return jax.tree.map(lambda x: jnp.array(x, jnp.result_type(x)), called(where, init, *shapes))
 
 
-def metrics_of(given: tuple[tuple[str, Any], ...], example: Round) -> Metrics:
+def metrics_of(given: tuple[tuple[str, Any], ...], example: Round, checkpoint: Callable[[], Any]) -> Metrics:
     """Return the metrics of a run, given by name, for rounds of these shapes; raise an error if one is no number."""
     names = tuple(name for name, _ in given)
     every = tuple(x if isinstance(x, Metric) else _summed(f"metrics.{name}", x) for name, x in given)
-    metrics = Metrics(names, every, example)
+    metrics = Metrics(names, every, example, checkpoint)
     metrics.check()
     return metrics
 
@@ -95,15 +98,31 @@ def round_of(state: PyTree, world: PyTree, played: Played, number: Any) -> Round
     )
 
 
-def metrics_by_name(given: Given | None) -> dict[str, Any]:
-    """Return the metrics by name; raise ValueError unless each is a function or a Metric with a name of its own."""
+def checkpoint_of(algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree) -> Checkpoint:
+    """Return what metrics see of a run at a checkpoint."""
+    recommended, judge = recommendation(algorithm, state), environment.simple_regret
+    if recommended is None or judge is None:
+        return Checkpoint(state, world, recommended, None)
+    return Checkpoint(state, world, recommended, called("environment.simple_regret", judge, world, recommended))
+
+
+def limits_of(given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the limits of the metrics that declare them, by name, as plain data."""
+    return {name: list(x.limits) for name, x in given.items() if isinstance(x, Metric) and x.limits is not None}
+
+
+def metrics_by_name(given: Given | None, taken: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the metrics by name; raise ValueError unless each is a function or a Metric with a name of its own.
+
+    `taken` are more names that results of this kind use.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise ValueError(f"metrics is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
     for name, metric in given.items():
         take("metrics: name", name, NAME)
-        if name in (*MEASURES, *FIGURES, *COLUMNS):
+        if name in (*MEASURES, *FIGURES, *COLUMNS, *taken):
             raise ValueError(f"metrics: {name!r} is the name of something else in results; choose another name")
         if not callable(metric) and not isinstance(metric, Metric):
             kind = type(metric).__name__
@@ -122,6 +141,17 @@ def included(name: str, rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
     A run with a value of a metric that is not finite is left out of it.
     """
     return counts & np.isfinite(rows).all(axis=1) if name.startswith(METRIC) else counts
+
+
+def _looks(metric: Metric) -> bool:
+    """Whether the value of a metric looks at the run, and not at its carry alone."""
+    required = [p for p in inspect.signature(metric.value).parameters.values() if p.default is p.empty]
+    return len(required) > 1
+
+
+def _value(name: str, metric: Metric, carry: PyTree, now: Callable[[], Checkpoint]) -> Any:
+    more = (now(),) if _looks(metric) else ()
+    return _number(f"metrics.{name}", called(f"metrics.{name}", metric.value, carry, *more))
 
 
 def _summed(where: str, function: Callable[[Round], Array]) -> Metric:

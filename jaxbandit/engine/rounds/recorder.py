@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Environment, Offer
 from jaxbandit.engine.rounds import actions, fit
-from jaxbandit.engine.rounds.metrics import Carries, Metrics
+from jaxbandit.engine.rounds.metrics import Carries, Metrics, checkpoint_of
 from jaxbandit.engine.rounds.step import ContractError, Played, called
 from jaxbandit.support.numerics import kahan_pair
 from jaxbandit.support.types import Array, PyTree
@@ -94,7 +94,7 @@ class Recorder(NamedTuple):
         self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
     ) -> Measured:
         """What is recorded at a checkpoint."""
-        metrics = self.metrics.values(tally.metrics)
+        metrics = self.metrics.values(tally.metrics, lambda: checkpoint_of(algorithm, environment, world, state))
         if self.measure is None:
             return Measured(None, None, metrics)
         if self.from_pulls:

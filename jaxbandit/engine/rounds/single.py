@@ -173,9 +173,19 @@ class SingleRun:
             pulls,
             measures=self.measures,
             hindsight=hindsight,
-            metrics=metrics.metrics_of(self.given, example),
+            metrics=metrics.metrics_of(self.given, example, self._checkpoint),
         )
         return run_recorder._replace(watches=not self._is_certain(environment, played))
+
+    def _checkpoint(self) -> Any:
+        """The shapes of what metrics see at a checkpoint; an error if nobody can judge what is recommended."""
+
+        def look(arguments: PyTree, world: PyTree, state: PyTree) -> Any:
+            pair = self.make(arguments)
+            fit.check_recommendations(*pair)
+            return metrics.checkpoint_of(*pair, world, state)
+
+        return jax.eval_shape(look, self.arguments, self.world, self.state)
 
     def _is_certain(self, environment: Environment, played: Played) -> bool:
         """Whether every reward is a conversion of a boolean and both 0 and 1 are in range, so that all are valid."""

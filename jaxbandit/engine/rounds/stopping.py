@@ -11,6 +11,7 @@ from jaxbandit.base.contract import Algorithm, Environment, Outcome
 from jaxbandit.engine.layout import batching
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds import step as rounds
+from jaxbandit.engine.rounds.metrics import METRIC
 from jaxbandit.engine.rounds.recorder import Recorder, Tally, has_nan
 from jaxbandit.engine.rounds.single import Make, SingleRun
 from jaxbandit.engine.rounds.step import ContractError
@@ -33,8 +34,10 @@ class StoppingRun(SingleRun):
         implementation: str,
         *,
         any_rewards: bool = False,
+        given: tuple[tuple[str, Any], ...] = (),
+        keep: Callable[[PyTree], PyTree] | None = None,
     ):
-        super().__init__(make, arguments, implementation, any_rewards=any_rewards)
+        super().__init__(make, arguments, implementation, any_rewards=any_rewards, given=given, keep=keep)
         # Runs are at different steps, so they share only leaves that `init` sets to equal values and no step changes.
         world, state, tally = self._changed()
         self.world_varies = batching.either(self.begin_varies[0], world)
@@ -103,6 +106,8 @@ class StoppingRun(SingleRun):
         result = self.report(arguments, state, tally, None)
         unavailable = result.pop("unavailable", jnp.zeros((), jnp.int32)) > 0
         result = result | {"nonfinite": lasting | unavailable | ~self.recorder.is_finite(state, tally)}
+        values = self.measured(arguments, world, state, tally).metrics
+        result |= {METRIC + name: x for name, x in zip(self.recorder.metrics.names, values, strict=True)}
         judge: Any = self.make(arguments)[1].simple_regret
         if not self.judges:
             return result
@@ -145,6 +150,10 @@ class StoppingRun(SingleRun):
         run_recorder = super()._recorder(algorithm, environment, hindsight)
         if not self.batches:
             return run_recorder
+        if self.given:
+            name = algorithm.name or "the algorithm"
+            why = f"{name} pulls in batches here, and a metric sees single rounds: must have no metrics"
+            raise ContractError(f"identify: metrics, {why}")
 
         def batch(arguments: PyTree, words: PyTree, world: PyTree, state: PyTree) -> tuple[Array, Array]:
             pair = self.make(arguments)

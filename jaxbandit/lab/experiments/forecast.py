@@ -41,7 +41,7 @@ def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
     """Return about how many bytes the results of one run of a cell take."""
     num_arms = cell.instance.known.get("num_arms", 0)
     if experiment.kind == "identify":
-        return sizes.of_stopped(num_arms)
+        return sizes.of_stopped(num_arms, len(experiment.metrics))
     width = 4 if experiment.precision == "float32" else 8
     curves = 1 + experiment.hindsight + len(experiment.metrics)
     return sizes.of_runs(width, len(experiment.checkpoints), curves, num_arms, experiment.per_run)

@@ -53,12 +53,12 @@ def record_of(experiment: Experiment, cell: Cell, **options: Any) -> Record | Id
     try:
         with compiling.named(f"{cell.algorithm.name} on {cell.instance.name}"):
             _instances(experiment, cell, **{k: x for k, x in options.items() if k in ("first_run", "num_runs")})
+            given["metrics"] = metrics.by_name(experiment.metrics)
             if experiment.kind == "identify":
                 given["max_rounds"] = experiment.most_rounds(cell)
                 return identify_cell(*program(cell), **{**given, **options})
             given |= {name: getattr(experiment, name) for name in ("horizon", "checkpoints", "hindsight")}
             given["keep"] = ("runs",) if experiment.per_run else ()
-            given["metrics"] = metrics.by_name(experiment.metrics)
             return simulate_cell(*program(cell, experiment.replan_late), **{**given, **options})
     except ContractError as error:
         raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None

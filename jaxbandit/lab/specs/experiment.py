@@ -134,7 +134,7 @@ class Experiment:
     checkpoints: tuple[int, ...] = key(_checkpoints, _default_checkpoints, kind="simulate", otherwise=())
     per_run: bool = key(BOOLEAN, True, kind="simulate", otherwise=True)
     hindsight: bool = key(BOOLEAN, False, kind="simulate", otherwise=False)
-    metrics: tuple[str, ...] = key(_METRICS, (), kind="simulate", otherwise=())
+    metrics: tuple[str, ...] = key(_METRICS, ())
     replan_late: int = key(integer(0, INT32 - 1), 0, kind="simulate", otherwise=0)
     # Pulls of a run, in place of max_rounds, for algorithms that take a budget; one cell per value.
     budget: tuple[int, ...] = key(_BUDGET, (), kind="identify", otherwise=())

@@ -292,6 +292,8 @@ def _value(result: Any, what: str, bands: Bands) -> str:
     if result.counted_in(what) < 2:
         return with_interval(mean) if what in result.metrics else f"{mean:,.{places}f}"
     interval = result.interval(what=what)
+    if np.isfinite(result.limits(what)).all() and bands != "standard error":  # whose interval is not symmetric
+        return with_interval(mean, float(interval.low[-1]), float(interval.high[-1]))
     half = float(interval.se[-1] if bands == "standard error" else interval.high[-1] - mean)
     if what in result.metrics and 0 < half < np.inf:  # of any unit, so that the interval sets the decimals
         places = min(max(1 - round(np.log10(half)), 0), 12)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.rounds.states import STATE
 from jaxbandit.running.results import frames, names, report, saving
 from jaxbandit.support.document import Describable, Document, plain
 from jaxbandit.support.extras import lab
@@ -48,6 +49,7 @@ class Result(Describable):
     identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty if unknown
     any_rewards: bool = False  # whether the rewards are ones that the algorithm is not designed for
     any_context: bool = False  # whether the algorithm ignores the contexts
+    states_like: Any = field(default=None, kw_only=True)  # the tree of the names of the arrays of last states, if known
 
     @classmethod
     def from_record(
@@ -68,7 +70,7 @@ class Result(Describable):
         `instances` are the arrays of what each run has drawn from a prior.
         """
         arrays = {name: np.asarray(value) for name in cls.array_names if (value := getattr(record, name)) is not None}
-        arrays |= instances
+        arrays |= {**record.more, **instances}
         for array in arrays.values():
             if array.flags.writeable:
                 array.setflags(write=False)
@@ -94,6 +96,18 @@ class Result(Describable):
         """Names of the instance's arguments that each run draws from a prior; empty if all runs have one instance."""
         return tuple(self.truth.get("prior", ()))
 
+    @property
+    def states(self) -> Any:
+        """The last states that `keep` asked for, as a tree of arrays [runs, ...]; None if there are none.
+
+        A result that was read from files, or joined from parts, has them in a dictionary by the names of the fields.
+        """
+        if self.states_like is not None:
+            import jax
+
+            return jax.tree.map(lambda name: self.arrays[name], self.states_like)
+        return {name.removeprefix(STATE): x for name, x in self.arrays.items() if name.startswith(STATE)} or None
+
     def outcomes(self) -> dict[str, int]:
         """Return the number of runs with each outcome, by the name of the outcome in lower case."""
         count = np.bincount(self.arrays["outcome"], minlength=len(Outcome))
@@ -116,6 +130,12 @@ class Result(Describable):
     def left_out(self) -> str:
         """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
         return left_out(self.runs, self.outcomes(), self.faults)
+
+    def limits(self, what: str | None) -> tuple[float, float]:
+        """Return the least and the largest value that a metric can have, which are infinite if they are not known."""
+        least, most = self.identity.get("limits", {}).get(what, (-np.inf, np.inf))
+        means = self.truth.get("means", self.truth.get("sorted_means"))
+        return least, (np.inf if means is None else max(means) - min(means)) if most == "gap" else most
 
     def mean_pulls(self) -> intervals.Interval[np.ndarray] | None:
         """Return the mean pulls of each arm with their 95 % interval, float64[K]; None if they are unknown.

@@ -13,7 +13,7 @@ from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import FAULTS
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
-from jaxbandit.theory.bounded_mean import bounded_mean
+from jaxbandit.theory.bounded_mean import bounded_within
 from jaxbandit.theory.bounds import fixed_budget
 
 
@@ -50,11 +50,7 @@ class BudgetResult(StoppingResult):
         if short is None or not len(short):
             return None
         gap = np.inf if means is None else max(means) - min(means)
-        if gap < np.inf and short.max() <= gap * (1 + 1e-6):  # up to the rounding of float32
-            return bounded_mean(np.minimum(short, gap), 0.0, gap, confidence)
-        if len(short) < 2:
-            return intervals.Interval(float(short[0]), 0.0, 0.0, np.inf)
-        return intervals.Interval(*map(float, intervals.student_of(short, confidence, (0.0, np.inf))))
+        return bounded_within(short, 0.0, gap, confidence)
 
     def hardness(self) -> tuple[float, float] | None:
         """Return the complexities H1 and H2, which determine the exponent of the error probability; None if unknown."""
@@ -94,6 +90,7 @@ class BudgetResult(StoppingResult):
         text = self._unknown_error.removeprefix(", ") or text
         if regret is not None:
             text += f", simple regret {regret.value:.3g}"
+        text += self._metrics_text()
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
         runs = f"{self.counted:,} of {runs}" if self.counted < self.runs else runs
         return f"{self.algorithm} on {self.instance}: {text} with {self.budget:,} pulls, {runs}"

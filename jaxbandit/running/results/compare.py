@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.engine.rounds.metrics import METRIC
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
@@ -33,9 +34,9 @@ class Comparison(Describable):
 
     a: str  # instance/algorithm
     b: str
-    # "regret", "feedback", "hindsight", a metric, "samples", "restricted samples" (if runs are censored) or "error"
+    # "regret", "feedback", "hindsight", a metric, "samples" or "error"; "restricted ..." if runs are censored
     quantity: str
-    at: int | None  # the round of the curve, or the n in min(samples, n) of restricted samples
+    at: int | None  # the round of the curve, or the n in min(samples, n) of what is restricted
     mean_a: float
     mean_b: float
     difference: float
@@ -55,7 +56,8 @@ class Comparison(Describable):
 
     def describe(self, *, detail: bool = False) -> Document:
         """Return the difference with its interval, in a line."""
-        of = "" if self.at is None else f" at {'n =' if self.quantity == 'restricted samples' else 'round'} {self.at:,}"
+        unit = "n =" if self.quantity.startswith("restricted ") else "round"
+        of = "" if self.at is None else f" at {unit} {self.at:,}"
         shown = text.with_interval(self.difference, self.low, self.high)
         runs = f"{self.runs:,} pairs of runs" if self.paired else f"{self.runs:,} runs, unpaired: {self.reason}"
         left_out = f", {self.left_out:,} left out" if self.left_out else ""
@@ -88,8 +90,9 @@ def compare(
       a: a Result.
       b: another Result of the same kind. If seed, precision and instance agree, run r of `a` is paired with run r of
         `b`, up to the smaller number of runs.
-      what: the curve to compare, for a fixed horizon only: the measure of both results (default), "hindsight" or the
-        name of a metric. A pair of runs is left out if the metric of one of them is not finite.
+      what: the curve to compare: the measure of both results (default), "hindsight" or the name of a metric; for runs
+        that stop, a metric in place of samples or errors. A pair of runs is left out if the metric of one of them is
+        not finite.
       at: a round that is a checkpoint of both results, for regret only. Default: the last shared checkpoint.
       fraction: a fraction of the shorter horizon, in (0, 1], instead of `at`; the nearest shared checkpoint is used.
       confidence: confidence level of the interval, in (0, 1).
@@ -106,10 +109,13 @@ def compare(
             raise BadInput(f"compare: {one} holds {a.measure}, {other} holds {b.measure}; must hold the same measure")
         quantity, at, x, y = _curves(a, b, what or a.measure, at, fraction)
     elif isinstance(a, StoppingResult) and isinstance(b, StoppingResult) and a.kind == b.kind:
-        for name, given in {"what": what, "at": at, "fraction": fraction}.items():
+        for name, given in {"at": at, "fraction": fraction}.items():
             if given is not None:
-                raise BadInput(f"compare: {name} = {given}, only for regret and metrics; {one} holds samples")
-        quantity, at, x, y = _errors(a, b) if isinstance(a, BudgetResult) else _samples(a, b)
+                raise BadInput(f"compare: {name} = {given}, only for regret and its metrics; {one} holds samples")
+        if what is not None:
+            quantity, at, x, y = _metrics(a, b, what)
+        else:
+            quantity, at, x, y = _errors(a, b) if isinstance(a, BudgetResult) else _samples(a, b)
     else:
         raise BadInput(f"compare: {one} is of kind {a.kind}, {other} of kind {b.kind}; must be of the same kind")
     reason = why_unpaired(a, b, what)
@@ -214,6 +220,22 @@ def _samples(a: StoppingResult, b: StoppingResult) -> tuple[str, int | None, _Sa
         return _Sample(mean, variance, len(values), every, limits, counts, limit is not None)
 
     return "samples" if limit is None else "restricted samples", limit, sample(a), sample(b)
+
+
+def _metrics(a: StoppingResult, b: StoppingResult, what: str) -> tuple[str, int | None, _Sample, _Sample]:
+    if (a.censored or b.censored) and a.max_rounds != b.max_rounds:
+        why = f"some were censored, at {a.max_rounds:,} and {b.max_rounds:,} rounds, where {what} is not comparable"
+        raise BadInput(f"compare: what = {what!r}: {why}; give both the same max_rounds")
+
+    def sample(result: StoppingResult) -> _Sample:
+        values = result.values(what)
+        every = result.arrays[METRIC + what].astype(np.float64)
+        variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+        mean, included = float(values.mean()) if len(values) else 0.0, result.counts() & np.isfinite(every)
+        return _Sample(mean, variance, len(values), every, (-np.inf, np.inf), included)
+
+    restricted = a.censored or b.censored
+    return f"restricted {what}" * bool(restricted) or what, a.max_rounds if restricted else None, sample(a), sample(b)
 
 
 def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _Sample]:

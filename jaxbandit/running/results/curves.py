@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, included
-from jaxbandit.engine.rounds.states import STATE
 from jaxbandit.running.results.base import Result, skewed
 from jaxbandit.support import domains, refusals
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
+from jaxbandit.theory.bounded_mean import bounded_within
 
 
 class CurvesResult(Result):
@@ -19,7 +19,6 @@ class CurvesResult(Result):
     """
 
     measure: str
-    states_like: Any
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -68,9 +67,17 @@ class CurvesResult(Result):
     ) -> intervals.Interval[np.ndarray]:
         """Return the mean of a curve, by default the measure, at the checkpoints with its Student interval.
 
-        At a round at which all runs are equal, the ends are infinite. Fewer than two valid runs raise a ValueError.
+        At a round at which all runs are equal, the ends are infinite. A metric whose limits are known has the interval
+        of a bounded variable (`bounded_mean`), if its runs were kept. Fewer than two valid runs raise a ValueError.
         """
-        return intervals.student(*self.moments(what), self.counted_in(what), confidence)
+        limits, rows = self.limits(what), self.per_run(what)
+        student = intervals.student(*self.moments(what), self.counted_in(what), confidence, limits)
+        if rows is None or not np.isfinite(limits).all():
+            return student
+        columns = rows[self.counts(what)].astype(np.float64).T
+        ends = [bounded_within(column, *limits, confidence)[-2:] for column in columns]
+        low, high = np.array(ends).T
+        return student._replace(low=low, high=high)
 
     def final(self, what: str | None = None) -> intervals.Interval[float]:
         """Return the mean of a curve at the last checkpoint, by default of the measure, with its 95 % interval.
@@ -82,19 +89,6 @@ class CurvesResult(Result):
             return intervals.Interval(value, np.nan, np.nan, np.nan)
         ends = (float(end[-1]) for end in self.interval(what=what)[1:])
         return intervals.Interval(value, *(end if np.isfinite(end) else np.nan for end in ends))
-
-    @property
-    def states(self) -> Any:
-        """The last states that `keep` asked for, as a tree of arrays [runs, ...]; None if there are none.
-
-        A result that was read from files, or joined from parts, has them in a dictionary by the names of the fields.
-        """
-        if self.states_like is not None:
-            import jax
-
-            return jax.tree.map(lambda name: self.arrays[name], self.states_like)
-        arrays = {name.removeprefix(STATE): x for name, x in self.arrays.items() if name.startswith(STATE)}
-        return arrays or None
 
     def at(self, checkpoint: int | None = None, *, fraction: float | None = None) -> int:
         """Return the position of the checkpoint at a round, or nearest to a fraction of the horizon, in (0, 1]."""
@@ -117,7 +111,8 @@ class CurvesResult(Result):
                 counted = self.counted_in(name)
                 if lacking := self.counted - counted:
                     lines.append(f"{lacking:,} of {self.runs:,} runs left out of {name}: not finite")
-                lines += skewed(self._last(self.arrays.get(METRIC + name), self.counts(name)), counted, name)
+                if not np.isfinite(self.limits(name)).all():
+                    lines += skewed(self._last(self.arrays.get(METRIC + name), self.counts(name)), counted, name)
         return lines
 
     def _last(self, rows: np.ndarray | None, counts: np.ndarray) -> np.ndarray:

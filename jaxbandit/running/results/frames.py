@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.rounds.metrics import METRIC
+from jaxbandit.engine.rounds.states import is_state
 from jaxbandit.support.extras import lab
 
 AXES = {
@@ -46,7 +48,7 @@ def to_xarray(result: Any) -> Any:
 def _axes(name: str, ndim: int) -> tuple[str, ...]:
     """Return the dimensions of an array; those of a metric and of a state are said by what is before the dot."""
     kind = AXES.get(name.partition(".")[0])
-    return ("run", *(f"{name}_{i}" for i in range(ndim - 1))) if kind is None else kind
+    return ("run", *(f"{name}_{i}" for i in range(ndim - 1))) if kind is None else kind[:ndim]
 
 
 def regret(result: Any) -> Any:
@@ -89,7 +91,11 @@ def stopping(result: Any) -> Any:
         "samples": arrays["samples"],
         "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
         **dict(zip(places, arms, strict=True)),
-        **{name: array for name, array in arrays.items() if array.ndim == 1 and name not in NAMED},
+        **{
+            name.removeprefix(METRIC): array
+            for name, array in arrays.items()
+            if array.ndim == 1 and name not in NAMED and not is_state(name)
+        },
     }
     return pandas.DataFrame(columns)
 

@@ -43,7 +43,6 @@ class RegretResult(CurvesResult):
 
     kind_names: Sequence[str] = ()  # names of the algorithm's kinds of rounds
     measure: str = "regret"
-    states_like: Any = None  # the tree of the last states with the names of their arrays; None if it is not known
 
     kind = "simulate"
     faults = FAULTS | {Outcome.MAX_ROUNDS: "ended before the last checkpoint"}  # the last only in a replay
@@ -57,9 +56,6 @@ class RegretResult(CurvesResult):
         """Return the result of a record of the engine with the given labels."""
         labels |= {"kind_names": list(record.phases), "measure": record.measure}
         result = super().from_record(record, **labels)
-        for name, array in record.more.items():
-            array.setflags(write=False)
-            result.arrays[name] = array
         if record.measure == "feedback":  # the engine returns sums over rounds
             arrays, rounds = result.arrays, result.arrays["checkpoints"]
             averaged = {"mean": arrays["mean"] / rounds, "variance": arrays["variance"] / rounds / rounds}

@@ -194,6 +194,7 @@ def ends(samples: Mapping[str, Any], low: str, high: str, beyond: str = "") -> s
 
 def _stopping(results: Sequence[Any]) -> Table:
     batched = any("batches" in result.arrays for result in results)
+    metrics = list(dict.fromkeys(name for result in results for name in result.metrics))
     rows = []
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
@@ -212,6 +213,7 @@ def _stopping(results: Sequence[Any]) -> Table:
             ("95 % interval", ends(samples, "q50_low", "q50_high", beyond)),
             *([("batches", _mean(content.get("batches", {})))] if batched else []),
             *_error(content, error),
+            *_metric_cells(content, metrics),
             ("delta", result.promised),
             ("runs", ", ".join(f"{count} {name}" for name, count in outcomes.items())),
             ("lane utilization", f"{100 * content['lane_utilization']:.0f} %" if "lane_utilization" in content else ""),
@@ -222,12 +224,25 @@ def _stopping(results: Sequence[Any]) -> Table:
         lines.append("heuristic: it is not proved that the rule keeps its delta")
     lines += _unjudged(results)
     limits = sorted({r.max_rounds for r in results if r.censored})
+    lines += [f"{', '.join(metrics)}: when a run ended{', censored or not' * bool(limits)}"] if metrics else []
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
         lines.append(
             f"> and its interval: mean of min(samples, {most}), because runs reached max_rounds (right-censored)"
         )
     return table_of(rows, (*LEFT, "runs"), labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
+
+
+def _metric_cells(content: Mapping[str, Any], names: Sequence[str]) -> list[Cell]:
+    """Return the cells of the metrics of runs that stop, of any unit, so that the interval sets the decimals."""
+    cells = []
+    for name in names:
+        own = content.get("metrics", {}).get(name, {})
+        value = own.get("mean", own.get("restricted_mean"))
+        ends = [own[end] for end in ("low", "high") if end in own]
+        mean, _, around = ("", "", "") if value is None else with_interval(value, *ends).partition(" ")
+        cells += [(name, mean), ("95 % interval", around)]
+    return cells
 
 
 def _error(content: Mapping[str, Any], error: Mapping[str, Any]) -> list[Cell]:
@@ -244,6 +259,7 @@ def _unjudged(results: Sequence[Any]) -> list[str]:
 
 
 def _budget(results: Sequence[Any]) -> Table:
+    metrics = list(dict.fromkeys(name for result in results for name in result.metrics))
     rows = []
     for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
         content = result.content()
@@ -257,6 +273,7 @@ def _budget(results: Sequence[Any]) -> Table:
             *_error(content, error),
             ("simple regret", f"{regret['mean']:.3g}" if regret else ""),
             ("95 % interval", around or "(all runs equal)" * bool(regret)),
+            *_metric_cells(content, metrics),
             ("runs", f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}"),
         ]
         rows.append(row + _seconds(result))

@@ -12,13 +12,15 @@ import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.records import STOPPED_RUNS
+from jaxbandit.engine.rounds.metrics import METRIC
 from jaxbandit.running.results import frames
-from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.base import Result, skewed
 from jaxbandit.running.results.judging import judged
+from jaxbandit.support import domains
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import with_interval
 from jaxbandit.theory import intervals
-from jaxbandit.theory.bounded_mean import bounded_mean
+from jaxbandit.theory.bounded_mean import bounded_mean, bounded_within
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
 
@@ -29,9 +31,10 @@ class StoppingResult(Result):
 
     `arrays` holds `samples` int64[runs], the pulls until the run stopped or was censored; `outcome` int8[runs] with
     codes of `Outcome`; `recommendation` int32[runs, m]; and, if they are known, `shortfall` float[runs], the simple
-    regret of the recommendation, `pulls` int32[runs, K] and, for pulls in batches, `batches` int32[runs], the number
-    of batches. If each run draws its own instance, `drawn/NAME` [runs, ...] are its arguments, and `gap` float[runs] is
-    the difference of its two largest means.
+    regret of the recommendation, `pulls` int32[runs, K] and, for pulls in batches, `batches` int32[runs], the number of
+    batches. A metric has the array `metric/NAME` float[runs], its value when the run ended, and last states are the
+    arrays `state/FIELD` [runs, ...]. If each run draws its own instance, `drawn/NAME` [runs, ...] are its arguments,
+    and `gap` float[runs] is the difference of its two largest means.
     """
 
     kind = "identify"
@@ -48,6 +51,20 @@ class StoppingResult(Result):
     def censored(self) -> int:
         """Number of runs that reached `max_rounds`."""
         return int(self.ended(Outcome.MAX_ROUNDS).sum())
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that were recorded."""
+        return tuple(name.removeprefix(METRIC) for name in self.arrays if name.startswith(METRIC))
+
+    def values(self, what: str) -> np.ndarray:
+        """Return a metric when each run ended, float64: of the included runs in which it is finite.
+
+        Of a run that reached `max_rounds` it is the value then.
+        """
+        domains.check(f"{self.instance}/{self.algorithm}: what", what, domains.choice(self.metrics))
+        values = self.arrays[METRIC + what].astype(np.float64)
+        return values[self.counts() & np.isfinite(values)]
 
     def means(self) -> list[float] | None:
         """Return the means of the arms, sorted if each run permutes the arms; None if they are unknown."""
@@ -69,20 +86,31 @@ class StoppingResult(Result):
         """Return the samples of each run, unless one is censored: the restricted mean has another interval."""
         return np.zeros(0) if self.censored else self.samples()
 
-    def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval[float]:
-        """Return the mean number of samples with its Student interval; raise ValueError if a run is censored."""
+    def interval(
+        self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None
+    ) -> intervals.Interval[float]:
+        """Return the mean number of samples, or of the metric `what` when a run stops, with its Student interval.
+
+        A ValueError is raised if a run is censored, because the mean is then unknown.
+        """
         if self.censored:
             raise BadInput(
                 f"{self.instance}/{self.algorithm}: {self.censored} of {self.runs} runs reached max_rounds = "
                 f"{self.max_rounds}, so the mean is unknown; use restricted_mean or a larger max_rounds"
             )
-        return self.restricted_mean(confidence)
+        return self.restricted_mean(confidence, what=what)
 
-    def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval[float]:
+    def restricted_mean(
+        self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None
+    ) -> intervals.Interval[float]:
         """Return the mean of min(samples, max_rounds), a lower bound on the mean, with its interval.
 
-        If no run is censored, it is Student's, and otherwise `bounded_mean` of a variable in [1, max_rounds].
+        If no run is censored, it is Student's, and otherwise `bounded_mean` of a variable in [1, max_rounds]. Of a
+        metric it is the mean of its values when runs stop or reach `max_rounds`, whose interval is that of a bounded
+        variable if its limits are known.
         """
+        if what is not None:
+            return bounded_within(self.values(what), *self.limits(what), confidence)
         times = self.samples()
         least = min(1.0, times.min(initial=1.0))  # 0 if a run stopped without a pull
         if self.censored:
@@ -201,9 +229,30 @@ class StoppingResult(Result):
         content: dict[str, Any] = {"outcomes": self.outcomes()}
         if "pulls" in self.arrays and self.counted:
             content["pulls"] = {mean: self.arrays["pulls"][self.counts()].mean(axis=0)}
+        if self.metrics:
+            content["metrics"] = {name: self._metric(name, mean) for name in self.metrics}
         if self.lane_utilization is not None:
             content["lane_utilization"] = self.lane_utilization
         return content
+
+    def _metric(self, name: str, mean: str) -> dict[str, Any]:
+        """The mean of a metric, which is called `mean`, with its interval; what is unknown is absent."""
+        values = self.values(name)
+        if len(values) < 2:
+            return ({mean: float(values[0])} if len(values) else {}) | {"runs": len(values)}
+        interval = self.restricted_mean(what=name)
+        ends = {"se": interval.se or np.inf, "low": interval.low, "high": interval.high}
+        return {mean: interval.value} | {k: float(x) for k, x in ends.items() if np.isfinite(x)} | {"runs": len(values)}
+
+    def doubts(self, what: str | None = None) -> list[str]:
+        """Return why the mean of the samples, or of a metric, or its interval is doubtful, one line each."""
+        lines = super().doubts()
+        for name in self.metrics:
+            values = self.values(name)
+            if lacking := self.counted - len(values):
+                lines.append(f"{lacking:,} of {self.runs:,} runs left out of {name}: not finite")
+            lines += [] if np.isfinite(self.limits(name)).all() else skewed(values, len(values), name)
+        return lines
 
     @property
     def promised(self) -> str:
@@ -225,10 +274,20 @@ class StoppingResult(Result):
             stopped = int(self.ended(Outcome.STOPPED).sum())
             text += f" of {stopped:,} of {self.runs:,} runs" if stopped < self.runs else ""
             text += f" (delta = {self.promised})" if self.promised else ""
-        text += self._unknown_error
+        text += self._unknown_error + self._metrics_text()
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
         censored = f", {self.censored:,} of them censored at {self.max_rounds:,}" if self.censored else ""
         return f"{self.algorithm} on {self.instance}: {text}, {runs}{censored}"
+
+    def _metrics_text(self) -> str:
+        """The means of the metrics as text, after a comma; "" without metrics."""
+        text = ""
+        for name in self.metrics:
+            values = self.values(name)
+            ends = self.restricted_mean(what=name)[-2:] if len(values) > 1 else ()
+            shown = with_interval(float(values.mean()), *map(float, ends)) if len(values) else "of no valid run"
+            text += f", {name} {shown}"
+        return text
 
     @property
     def _unknown_error(self) -> str:
