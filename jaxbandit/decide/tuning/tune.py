@@ -135,6 +135,7 @@ def tune(
     if asked is not None:
         others = {
             "quantile": goal.quantile,
+            "worst": goal.worst,
             'on_failure = "separate"': goal.max_failure_rate,
             "paired = False": not paired,
         }
@@ -182,7 +183,8 @@ def tune(
         survivors=found.survivors,
         certificate=certificate,
         intervals=(certificate.low[numbers], certificate.high[numbers]),
-        location=None if goal.quantile is None else np.asarray(certificate.means)[numbers],
+        location=np.asarray(certificate.means)[numbers] if goal.quantile or goal.worst else None,
+        locates="quantile" if goal.worst is None else "worst",
         maximize=goal.maximize,
         notes=(*notes, *search_notes(evidence, found.arm, space, numbers, first_delta)),
         seconds={"total": time.perf_counter() - start, "trainings": trainer.waited},
