@@ -62,7 +62,7 @@ def test_bounds_are_where_the_wealth_is_one_over_alpha(worst):
         assert low < worst_mean(scores, worst) < high < 1
         scores = scores.tolist()
         assert low == 0 or wealth_of_lower(scores, worst, low - 2e-5) >= 10
-        assert 10 > wealth_of_lower(scores, worst, low + 2e-5)
+        assert wealth_of_lower(scores, worst, low + 2e-5) < 10
         assert wealth_of_upper(scores, worst, high + 2e-5) >= 10 > wealth_of_upper(scores, worst, high - 2e-5)
 
 

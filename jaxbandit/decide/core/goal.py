@@ -86,8 +86,7 @@ class Goal:
         if self.worst is not None and self.score_range is None:
             raise ValueError("worst needs score_range, the range of the scores, such as score_range=(0, 1)")
         separate = None if self.max_failure_rate is None else 'on_failure="separate"'
-        pairs = ("quantile", "worst"), ("quantile", "score_range"), ("resolution", "score_range")
-        pairs += (("resolution", "quantile"),)
+        pairs = ("quantile", "score_range"), ("resolution", "score_range"), ("resolution", "quantile")
         given = {name for name in ("quantile", "score_range", "resolution") if getattr(self, name) not in (None, 0.0)}
         for one, other in (*pairs, *((separate, name) for name in ("score_range", "quantile") if separate)):
             if other in given and (one in given or one == separate):
