@@ -35,6 +35,7 @@ from jaxbandit.base.arguments import OpenUnit
 from jaxbandit.base.calls import checked
 
 GRID = 120  # thresholds t of the upper bound, among them many simple fractions
+EVERY = 10  # scores between two sizes whose upper bound is remembered, and the inverse of their share of a long sample
 STAKES = 0.98 * 2.0 ** -np.arange(8)
 _LOG_WEIGHTS = -np.log((np.arange(8) + 1.0) * (np.arange(8) + 2.0) * 8 / 9)  # which add up to 1
 _HALVINGS = 17  # of [0, 1]: a bound is too far outside by at most 1e-5
@@ -54,13 +55,14 @@ class ShortfallBounds:
     """Bounds of the mean of the worst share of scores in [least, most] that arrive one after the other.
 
     `ends` has (low, high), or (inf, -inf) once bounds of two times exclude each other, so that one of them is false.
-    The upper bound is renewed after each call of `add`.
+    The lower bound is the largest of all times, and the upper bound the smaller one of that of the present scores and
+    of those of sizes that do not depend on when one looks.
     """
 
     def __init__(self, worst: float, alpha: float, least: float = 0.0, most: float = 1.0):
         """Begin without scores; each of the two bounds may be wrong at some time with probability alpha."""
         self._worst, self._enough, self._least, self._width = worst, -math.log(alpha), least, most - least
-        self._low, self._high = 0.0, 1.0
+        self._low, self._high, self._least_high, self._next = 0.0, 1.0, 1.0, EVERY
         self._ordered: list[float] = []
         self._scores: list[float] = []
         self._thresholds: list[float] = []  # for each score, from those before it
@@ -84,8 +86,10 @@ class ShortfallBounds:
             bisect.insort(self._ordered, score)
             self._scores.append(score)
             self._counts[math.ceil(score * GRID - _ROUNDING)] += 1
-        self._low = max(self._low, self._lower())
-        self._high = min(self._high, self._upper())
+            if len(self._scores) == self._next:
+                self._least_high = min(self._least_high, self._upper())
+                self._next += max(EVERY, self._next // EVERY)
+        self._low, self._high = self._lower(), min(self._least_high, self._upper())
 
     def _lower(self) -> float:
         thresholds, scores = np.array([self._thresholds, self._scores])
