@@ -96,7 +96,10 @@ def score_of(seed: int, config):
 
 def test_a_race_that_is_given_begins_ahead_and_another_rule_does_not():
     """The same decisions; sequential elimination repeats its plan, and nobody knows what UCB pulls next."""
-    for rule, ahead in ((jb.algorithms.paired_race(6, delta=0.1), True), (jb.algorithms.kl_ucb(6, family="gaussian"), False)):
+    for rule, ahead in (
+        (jb.algorithms.paired_race(6, delta=0.1), True),
+        (jb.algorithms.kl_ucb(6, family="gaussian"), False),
+    ):
         execution, train = jb.Execution(progress=False), Judge()
         alone = jb.tune(score_of, CONFIGS, rule, budget=90, execution=execution)
         found = jb.tune(train, CONFIGS, rule, budget=90, execution=execution._replace(workers=20))
