@@ -88,7 +88,7 @@ class RulePlay:
         pulls = zip(asked.id.tolist(), arms.tolist(), (asked.index + self._first[arms]).tolist(), strict=True)
         return {id: (arm, seed) for id, arm, seed in pulls}
 
-    def _sequel(self, _: Known) -> Iterator[Pull]:
+    def _sequel(self, known: Known) -> Iterator[Pull]:
         """What a race asks for next if it drops no arm; nothing if the rule is no race."""
         if self.session.programs.repeats:
             _, further = ask(self.session, limit=len(self._asked) + LIMIT)
@@ -98,7 +98,8 @@ class RulePlay:
         """Yield what the rule asks for, and tell it what the evidence then has, until it stops."""
         self.advance({})
         while not self.stopped:
-            request = Request(*np.array(self.pending).T, self._sequel)
+            arms, seeds = np.array(self.pending).T
+            request = Request(arms, seeds, self._sequel)
             yield request
             self.advance(dict(zip(self.pending, evidence.rewards(request), strict=True)))
 
