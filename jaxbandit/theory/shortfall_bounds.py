@@ -22,7 +22,7 @@ Factors grow with c, so that the least c that is refuted is an upper bound of s'
 Source: bets are those of Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting".
 Agrawal, Koolen and Juneja (2021), "Optimal best-arm identification methods for tail-risk measures", have the bounds of
 laws with a known moment. A band of the distribution function that holds at all times (Howard and Ramdas 2022, Theorem
-2) bounds s as well, by its half width over w, which is five to eleven times as wide for w = 1/4 and 200 scores or more.
+2) bounds s as well, by its half width over w, which was 3 to 20 times as wide for w = 1/4 and 200 or 1,000 scores.
 """
 
 import bisect
