@@ -1,4 +1,5 @@
 from . import ab_equal as ab_equal
+from . import ab_plan as ab_plan
 from . import adversarial as adversarial
 from . import allocation as allocation
 from . import baselines as baselines

@@ -152,6 +152,21 @@ def test_the_page_says_why_and_what_was_checked():
     assert "not tested" in page(log, planned="adaptive")[1]["What was checked"]
 
 
+def test_a_control_of_that_name_is_not_called_the_control_control():
+    rng = np.random.default_rng(3)
+    variant = rng.choice(["Control", "B"], size=4000)
+    bought = rng.random(4000) < np.where(variant == "B", 0.4, 0.3)
+    result = jb.ab({"variant": variant, "outcome": bought}, control="Control")
+    worse = jb.ab({"variant": variant, "outcome": ~bought}, control="Control")
+    text = " ".join(f"{block}" for found in (result, worse) for block in found.describe(detail=True).blocks)
+    assert "ontrol control" not in text.lower() and "The control is Control" not in text
+    assert "Difference from the control'" in text and "The control is worse than another variant." in text
+    assert worse.words.startswith("Keep the control: Control is the best variant")
+    named = jb.ab({"variant": np.where(variant == "B", "B", "old"), "outcome": bought}, control="old")
+    text = " ".join(f"{block}" for block in named.describe(detail=True).blocks)
+    assert "The control is old." in text and "Difference from the control old" in text
+
+
 def test_names_are_text_on_the_page_and_escaped_on_a_terminal(tmp_path, capsys):
     names = ["A", HOSTILE, "\x1b[31mred"]
     rows = "".join(f'"{name}",{i % 2}\n' for i in range(60) for name in names)

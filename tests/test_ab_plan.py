@@ -98,11 +98,12 @@ def test_counts_of_rates_and_rows_lead_to_the_same_plan():
     counts = the_plan(log, control="A", plan=0.1, columns={"time": "time"})
     rows = the_plan(log, control="A", plan=0.1, planned={"A": 1, "B": 1, "C": 1})
     both = plans._World(plans.Source(_visitors(log), BINARY, 0, 0.05, 0.0, True, 0.1))
-    steps = np.array([4000])
-    at_once = np.array([both.first_of_counts(np.random.default_rng(seed), steps) for seed in range(200)])
-    shares = np.full(2, 0.5)
-    by_rows = np.array([both.wins(np.random.default_rng(seed), steps, shares, 0, 1)[0] for seed in range(200)])
-    assert np.mean(np.isfinite(at_once)) == pytest.approx(np.mean(by_rows), abs=0.12)
+    for shares, size in (([0.5, 0.5], 1000), ([0.8, 0.2], 1200), ([0.4, 0.6], 900)):  # 1 to 1, 4 to 1, 2 to 3
+        form, steps = (np.array(shares), 0, 1), np.array([size])
+        at_once = [both.first_of_counts(np.random.default_rng(seed), steps, *form) for seed in range(200)]
+        by_rows = np.array([both.wins(np.random.default_rng(seed), steps, *form)[0] for seed in range(200)])
+        assert 0.3 < np.mean(by_rows) < 0.8
+        assert np.mean(np.isfinite(at_once)) == pytest.approx(np.mean(by_rows), abs=0.15)  # three standard errors
     assert counts.base == 0.2 and counts.visitors < rows.visitors
     assert counts.time == pytest.approx(counts.visitors / 200)  # of 200 visitors in each of ten units
 
@@ -160,7 +161,7 @@ def test_larger_effects_and_weaker_demands_take_less():
     weak = the_plan(rates(0.2), control="A", plan=0.05, goal=jb.Goal(delta=0.2)).visitors
     assert weak < visitors[0]
     uneven = the_plan(rates(0.2), control="A", plan=0.05, planned={"A": 4, "B": 1}).visitors
-    assert uneven > 1.2 * visitors[0]
+    assert uneven > 1.05 * visitors[0]  # 1.24 in the median of 2,000 tests, and these are 200
 
 
 @pytest.mark.parametrize(

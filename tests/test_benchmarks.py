@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import benchmarks
 import jaxbandit as jb
 from benchmarks import (
     __main__,
+    ab_plan,
     accelerators,
     ahead_of_time,
     allocation,
@@ -55,6 +57,7 @@ from benchmarks import (
 )
 from jaxbandit.lab import cli
 from jaxbandit.lab.cli import bench_command
+from jaxbandit.theory.comparisons import asymptotic
 
 ROOT = Path(__file__).parents[1]
 
@@ -600,6 +603,23 @@ def test_ahead_of_time_finds_a_float64_that_is_taken_apart():
             assert bool(accelerators.TAKEN_APART.search(text)) is found
         text = jax.jit(lambda x: jax.lax.bitcast_convert_type(x, np.float64)).lower(np.int64(1)).as_text()
         assert not accelerators.TAKEN_APART.search(text)  # the other way is emulated rightly
+
+
+def test_plans_beside_other_tests(monkeypatch):
+    """Bets on gaps of 1 win (1 + stake)^n; numbers whose law is known are decided where the bound of docs/ says it."""
+    weights = 1 / ((np.arange(16) + 1) * (np.arange(16) + 2)) / (16 / 17)
+    wealth = [weights @ (1 + ab_plan.STAKES) ** n for n in range(1, 9)]
+    assert ab_plan.by_bets(np.ones(8), math.log(20)).tolist() == [w >= 20 for w in wealth]
+    gaps = np.tile([0.9, -0.7], 4000)  # a mean of .1 and a standard deviation of .8, without skewness
+    known = ab_plan.in_the_limit(2 + gaps, np.full(8000, 2.0), 0.025)
+    n = 1 + np.arange(8000)
+    bound = 0.8 * asymptotic.radius(n, math.log(0.025))
+    away = (n >= 1000) & (abs(bound - 0.1) > 0.002)
+    assert not known[:999].any() and (known == (bound < 0.1))[away].all() and known.any() and not known.all()
+    monkeypatch.setattr(ab_plan, "cases", lambda: [ab_plan.Case("rates", np.arange(100) < 50, 0.45)])
+    [row] = ab_plan.measure(quick=True)
+    assert 0.5 < row["planned"] / row["2 % apart"] < 2 and row["any pair"] <= row["2 % apart"]
+    assert "rates" in ab_plan.table([row])
 
 
 def test_gates(monkeypatch):

@@ -24,6 +24,9 @@ Goal(delta=1.0) -> delta = 1.0, must be a number in (0, 1)
 Goal(epsilon=-1e-9) -> epsilon = -1e-09, must be a number in [0, inf)
 Goal(epsilon=inf) -> epsilon = inf, must be a number in [0, inf)
 Goal(quantile=1) -> quantile = 1, must be a number in (0, 1)
+Goal(worst=1, score_range=(0, 1)) -> worst = 1, must be a number in (0, 1)
+Goal(worst=0.25) -> worst needs score_range, the range of the scores, such as score_range=(0, 1)
+Goal(worst=0.25, quantile=0.5, score_range=(0, 1)) -> quantile and score_range are both given; give one of them
 Goal(resolution=None) -> resolution = None, must be a number in [0, inf)
 Goal(score_range=(1, 1)) -> score_range = (1, 1), must be two finite numbers (low, high) with low < high
 Goal(score_range=(0, 1, 2)) -> score_range = (0, 1, 2), must be two finite numbers (low, high) with low < high

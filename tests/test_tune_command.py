@@ -143,6 +143,7 @@ KEYS = {  # in TOML -> the argument of `tune`, or the field of one of its record
     "min_trainings = 5": 5,
     "score_range = [0, 1.5]": (0.0, 1.5),
     "quantile = 0.5": 0.5,
+    "worst = 0.25\nscore_range = [0, 1]": 0.25,
     "resolution = 0.01": 0.01,
     "growth = true": True,
     "blind = true": True,
@@ -230,7 +231,15 @@ def test_a_bad_space_or_a_bad_key_is_refused_in_one_line(case, place, capsys):
 
 
 WRONG = (  # "KEY = VALUE" of each key that is a field of a record
-    *("delta = 2", "epsilon = -1", "quantile = 1.0", "score_range = [1, 0]", "resolution = -1", "maximize = 3"),
+    *(
+        "delta = 2",
+        "epsilon = -1",
+        "quantile = 1.0",
+        "worst = 1.0",
+        "score_range = [1, 0]",
+        "resolution = -1",
+        "maximize = 3",
+    ),
     *("min_trainings = 0", 'on_failure = "x"', "max_failure_rate = 1", "max_trainings = 0", "timeout = -1"),
     *("timeout_each = 0", "batch = 0", "retries = -1", "traced = 3", "same_train = 2"),
 )

@@ -94,6 +94,20 @@ def score_of(seed: int, config):
     return score(seed, config)
 
 
+def test_a_race_that_is_given_begins_ahead_and_another_rule_does_not():
+    """The same decisions; sequential elimination repeats its plan, and nobody knows what UCB pulls next."""
+    for rule, ahead in (
+        (jb.algorithms.paired_race(6, delta=0.1), True),
+        (jb.algorithms.kl_ucb(6, family="gaussian"), False),
+    ):
+        execution, train = jb.Execution(progress=False), Judge()
+        alone = jb.tune(score_of, CONFIGS, rule, budget=90, execution=execution)
+        found = jb.tune(train, CONFIGS, rule, budget=90, execution=execution._replace(workers=20))
+        same(found, alone)
+        assert len(train.calls) == len(set(train.calls)) == len(found.history["id"]) + found.spare
+        assert (train.most > 6) == ahead == (found.spare > 0)
+
+
 @pytest.mark.parametrize("kind", ["race", "halving"])
 def test_more_workers_than_configurations_are_all_busy(kind):
     """Each call waits until 20 are under way at once, which 6 configurations alone never are."""

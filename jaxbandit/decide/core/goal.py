@@ -47,6 +47,9 @@ class Goal:
       epsilon: tolerated difference from the best, >= 0, in units of the score, at which the decision ends. None means
         0, with which two equally good choices are compared until the budget ends.
       quantile: p in (0, 1), to compare p-quantiles of the scores instead of means, for any law of the scores.
+      worst: w in (0, 1), to compare the means of the worst share w of the scores, such as 0.25 for the worst quarter:
+        the smallest ones, or the largest ones if small scores are good. It needs score_range, without which nothing is
+        known of such a mean.
       score_range: (low, high) such that all scores are in this range. The statements are then proved without assuming
         that scores are normal.
       resolution: distance between neighboring values of a score, such as 1/360 for accuracies on 360 examples, >= 0.
@@ -68,6 +71,7 @@ class Goal:
     delta: Share | None = None
     epsilon: Distance | None = None
     quantile: Share | None = None
+    worst: Share | None = None
     score_range: Annotated[tuple[float, float], Arg(Domain(RANGE.allowed, _range))] | None = None
     resolution: Distance = 0.0
     maximize: bool = True
@@ -79,6 +83,8 @@ class Goal:
         if (self.on_failure == "separate") != (self.max_failure_rate is not None):
             both = 'on_failure="separate" and max_failure_rate must be given together, such as max_failure_rate=0.1'
             raise ValueError(both)
+        if self.worst is not None and self.score_range is None:
+            raise ValueError("worst needs score_range, the range of the scores, such as score_range=(0, 1)")
         separate = None if self.max_failure_rate is None else 'on_failure="separate"'
         pairs = ("quantile", "score_range"), ("resolution", "score_range"), ("resolution", "quantile")
         given = {name for name in ("quantile", "score_range", "resolution") if getattr(self, name) not in (None, 0.0)}

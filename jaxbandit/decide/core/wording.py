@@ -21,8 +21,10 @@ def number(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else "-"
 
 
-def statistic_name(quantile: float | None) -> str:
-    """Return the name of what is compared: the mean, or a quantile."""
+def statistic_name(quantile: float | None, worst: float | None = None) -> str:
+    """Return the name of what is compared: the mean, a quantile, or the mean of the worst share."""
+    if worst is not None:
+        return f"mean of the worst {100 * worst:.4g} %"
     if quantile is None:
         return "mean"
     return "median" if quantile == 0.5 else f"{quantile:g}-quantile"

@@ -16,6 +16,8 @@ from jaxbandit.decide.core.goal import DELTA, Goal
 from jaxbandit.theory.comparisons import betting, pairs
 from jaxbandit.theory.comparisons.betting import BoundedDifferences
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
+from jaxbandit.theory.quantile_bounds import QuantileBounds
+from jaxbandit.theory.shortfall_bounds import ShortfallBounds, worst_mean
 
 UNSEEN = 14  # default of min_trainings: at delta = 0.05, what happens in 19 % of the trainings has been seen
 
@@ -62,13 +64,32 @@ class Criterion(Goal):
     @property
     def by_arms(self) -> bool:
         """Whether each configuration has bounds of its own, in place of bounds for pairs."""
-        return self.quantile is not None or self.max_failure_rate is not None
+        return self.of_samples or self.max_failure_rate is not None
+
+    @property
+    def of_samples(self) -> bool:
+        """Whether what is compared is another property of a sample than its mean."""
+        return self.quantile is not None or self.worst is not None
+
+    def estimate(self, rewards: Sequence[float]) -> float:
+        """Return what is compared of a sample that is not empty, if it is not a mean."""
+        if self.worst is not None:
+            return worst_mean(rewards, self.worst)
+        return float(np.quantile(rewards, self.p or 0.0, method="inverted_cdf"))  # a reward, as the bounds are
+
+    def sample_bounds(self, alpha: float) -> QuantileBounds | ShortfallBounds:
+        """Return bounds of it before the first reward, each of which may be wrong with probability alpha."""
+        if self.worst is None:
+            return QuantileBounds(self.p or 0.0, alpha)
+        assert self.score_range is not None
+        least, most = self.score_range
+        return ShortfallBounds(self.worst, alpha, *((least, most) if self.maximize else (-most, -least)))
 
     @property
     def rule(self) -> str:
         """The name of the race that the criterion defines."""
-        if self.quantile is not None:
-            return "quantile_race"
+        if self.of_samples:
+            return "quantile_race" if self.worst is None else "shortfall race"
         return "paired_race" if self.score_range is None else "bounded paired_race"
 
     def deltas(self, stages: Sequence[Stage]) -> list[float]:

@@ -16,7 +16,6 @@ from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
 from jaxbandit.theory.comparisons.contradiction import Differences
 from jaxbandit.theory.comparisons.outliers import outlier
 from jaxbandit.theory.proportions import rate_bounds, upper_rate
-from jaxbandit.theory.quantile_bounds import QuantileBounds
 
 PROBABLE = 0.9  # that a configuration meets the constraint on failures, to be recommended although nothing is certain
 
@@ -72,8 +71,8 @@ class Evidence:
             self._levels = self.criterion.arm_levels(self.stages)
         else:
             self._pairs = self.criterion.differences(self.stages)
-        if self._apart and self.criterion.p is not None:
-            self._quantiles = [QuantileBounds(self.criterion.p, float(level)) for level in self._levels]
+        if self._apart and self.criterion.of_samples:
+            self._of_samples = [self.criterion.sample_bounds(float(level)) for level in self._levels]
             self._taken = [0] * self.count
 
     def enter(self, arms: np.ndarray, seeds: np.ndarray, rewards: np.ndarray, failed: np.ndarray | None = None) -> None:
@@ -117,11 +116,11 @@ class Evidence:
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return lower and upper bounds of each configuration for comparisons by arms, float64[K] each."""
-        if self.criterion.quantile is not None:
+        if self.criterion.of_samples:
             for i, sample in enumerate(self.samples):
-                self._quantiles[i].add([x for x in sample[self._taken[i] :] if not math.isnan(x)])
+                self._of_samples[i].add([x for x in sample[self._taken[i] :] if not math.isnan(x)])
                 self._taken[i] = len(sample)
-            low, high = np.array([each.ends for each in self._quantiles]).T
+            low, high = np.array([each.ends for each in self._of_samples]).T
             return low, high
         n, means, variances = self.moments()
         share = 1 if self.criterion.max_failure_rate is None else 2  # the other half is for the failure rates
@@ -141,8 +140,8 @@ class Evidence:
         return least + (most - least) * low, least + (most - least) * high
 
     def crossed(self) -> bool:
-        """Whether bounds of a quantile at two times exclude each other, after which nothing can be known any more."""
-        if self.criterion.quantile is None:
+        """Whether bounds at two times exclude each other, after which nothing can be known any more."""
+        if not self.criterion.of_samples:
             return False
         low, high = self.bounds()
         return bool((low > high).any())
@@ -155,12 +154,11 @@ class Evidence:
         return n, np.where(known, means, math.nan), np.where(known, self._squares / np.maximum(n, 1), math.nan)
 
     def location(self) -> np.ndarray:
-        """Return what the criterion compares, by its estimates, float64[K]: means, or quantiles of the rewards."""
-        if self.criterion.p is None:
+        """Return what the criterion compares, by its estimates, float64[K]."""
+        if not self.criterion.of_samples:
             return self.moments()[1]
         rewards = [[x for x in sample if not math.isnan(x)] for sample in self.samples]
-        method = "inverted_cdf"  # a reward, as the bounds are
-        return np.array([np.quantile(x, self.criterion.p, method=method) if x else math.nan for x in rewards])
+        return np.array([self.criterion.estimate(x) if x else math.nan for x in rewards])
 
     def failure_rates(self) -> np.ndarray:
         """Return the upper bounds of the failure rates if there is a constraint on them, float64[K]."""

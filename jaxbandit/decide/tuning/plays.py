@@ -1,14 +1,15 @@
 """How a decision asks for trainings and is told their rewards: the default race, or the session of a rule."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from jaxbandit.decide.sessions.changes import tell
-from jaxbandit.decide.sessions.next_pulls import ask
+from jaxbandit.decide.sessions.ledger import Pulls
+from jaxbandit.decide.sessions.next_pulls import LIMIT, ask
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.allocation import Allocation, race
-from jaxbandit.decide.tuning.evidence import Evidence, Pull, Request
+from jaxbandit.decide.tuning.evidence import Evidence, Known, Pull, Request
 
 
 class RacePlay:
@@ -79,15 +80,26 @@ class RulePlay:
             if self.session.stopped or self._asked:
                 return
             self.session, asked = ask(self.session)
-            arms = self._arms[asked.arm]
-            pulls = zip(asked.id.tolist(), arms.tolist(), (asked.index + self._first[arms]).tolist(), strict=True)
-            self._asked = {id: (arm, seed) for id, arm, seed in pulls}
+            self._asked = self._pulls(asked)
+
+    def _pulls(self, asked: Pulls) -> dict[int, Pull]:
+        """The pulls of a session by their ids."""
+        arms = self._arms[asked.arm]
+        pulls = zip(asked.id.tolist(), arms.tolist(), (asked.index + self._first[arms]).tolist(), strict=True)
+        return {id: (arm, seed) for id, arm, seed in pulls}
+
+    def _sequel(self, known: Known) -> Iterator[Pull]:
+        """What a race asks for next if it drops no arm; nothing if the rule is no race."""
+        if self.session.programs.repeats:
+            _, further = ask(self.session, limit=len(self._asked) + LIMIT)
+            yield from (pull for id, pull in self._pulls(further).items() if id not in self._asked)
 
     def requests(self, evidence: Evidence) -> Allocation:
         """Yield what the rule asks for, and tell it what the evidence then has, until it stops."""
         self.advance({})
         while not self.stopped:
-            request = Request(*np.array(self.pending).T)
+            arms, seeds = np.array(self.pending).T
+            request = Request(arms, seeds, self._sequel)
             yield request
             self.advance(dict(zip(self.pending, evidence.rewards(request), strict=True)))
 

@@ -18,7 +18,6 @@ from jaxbandit.theory.comparisons.betting import stated_interval
 from jaxbandit.theory.comparisons.constancy import changes
 from jaxbandit.theory.comparisons.contradiction import contradiction, of_comparison
 from jaxbandit.theory.proportions import rate_bounds
-from jaxbandit.theory.quantile_bounds import QuantileBounds
 
 MEANING = {  # of a mean, by what happens to failed trainings
     "stop": "no training failed",
@@ -44,8 +43,8 @@ def score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
 def _score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     criterion, (n, means, variances) = evidence.criterion, evidence.moments()
     coverage = 1 - criterion.error(evidence.stages)
-    if criterion.p is not None:
-        low, high = _quantiles(evidence, criterion.p)
+    if criterion.of_samples:
+        low, high = _of_samples(evidence)
     elif criterion.by_arms:
         low, high = evidence.bounds()
     elif criterion.score_range is not None:
@@ -58,11 +57,11 @@ def _score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     return (low, high) if criterion.maximize else (-high, -low)
 
 
-def _quantiles(evidence: Evidence, p: float) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of quantiles, each at half of the level at which one bound of each configuration compares them."""
+def _of_samples(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of what is compared of samples, each at half of the level at which one bound of each compares them."""
     ends = []
     for sample, level in zip(evidence.samples, evidence.criterion.arm_levels(evidence.stages), strict=True):
-        bounds = QuantileBounds(p, float(level) / 2)
+        bounds = evidence.criterion.sample_bounds(float(level) / 2)
         bounds.add([x for x in sample if not math.isnan(x)])
         ends.append(bounds.ends)
     low, high = np.array(ends).T
@@ -107,7 +106,7 @@ def search_certificate(evidence: Evidence, arm: int, names: Sequence[str], *, pa
         assumptions=(*criterion.assumptions(stages, paired), meaning),
         achieved=evidence.achieved(arm),
         needed=criterion.needed(stages),
-        statistic=statistic_name(criterion.quantile),
+        statistic=statistic_name(criterion.quantile, criterion.worst),
         **what_scores_say(evidence, arm, names, error, notes),
     )
     return withdrawn(made)
@@ -220,7 +219,8 @@ def search_notes(
             reason = f"but was excluded by {by}, on the seeds that both had"
         elif not evidence.allowed()[i]:
             reason = "but may fail too often"
-        notes.append(f"{name} has a better {statistic_name(evidence.criterion.quantile)} over {n}, {reason}")
+        what = statistic_name(evidence.criterion.quantile, evidence.criterion.worst)
+        notes.append(f"{name} has a better {what} over {n}, {reason}")
     notes += _price(evidence, arm)
     stages, criterion = evidence.stages, evidence.criterion
     if len(stages) > 1:

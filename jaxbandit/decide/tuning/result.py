@@ -40,7 +40,7 @@ class TuneResult(Describable):
     certificate: Certificate  # what is known of the choice; without intervals and a guarantee if nothing is
     # One row per configuration: index, pulls (its number of trainings), of `tune` attempts (with those that were
     # repeated) and failed (trainings without success), mean, low, high (NaN if there is no interval), survivor. For
-    # quantiles also `quantile`, and low and high are its bounds.
+    # quantiles also `quantile`, for the mean of the worst share `worst`, and low and high are its bounds.
     table: dict[str, np.ndarray]
     # One row per training in the order of id: id, config (index of the configuration), seed (number of the seed),
     # score (NaN if it failed and has none), batch (number of the decision that used it); of `tune` also attempts and
@@ -162,7 +162,7 @@ class TuneResult(Describable):
 
     def _column(self) -> str:
         """The name of the column of what is compared."""
-        return "quantile" if "quantile" in self.table else "mean"
+        return next((name for name in ("quantile", "worst") if name in self.table), "mean")
 
     def _trainings(self) -> int:
         """The number of trainings, with the attempts that failed."""
@@ -231,6 +231,7 @@ def tune_result(
     intervals: tuple[np.ndarray, np.ndarray] | None = None,
     counted: ArrayLike | None = None,
     location: np.ndarray | None = None,
+    locates: str = "quantile",
     maximize: bool = True,
     notes: tuple[str, ...] = (),
     seconds: Mapping[str, float] | None = None,
@@ -248,7 +249,8 @@ def tune_result(
       certificate: what is known of the choice; or, if nothing is, which a note then states, what has chosen.
       intervals: low and high of each mean. None uses Student's intervals of the scores of each configuration.
       counted: bool[rows], which rows enter the means, such as those of a configuration's last rung. None means all.
-      location: quantile of each configuration's scores, if quantiles are compared.
+      location: what is compared of each configuration's scores, if it is not their mean.
+      locates: the column that has it, "quantile" or "worst".
       maximize, notes, seconds, why, reused, spare: as in `TuneResult`.
     """
     order = np.argsort(np.asarray(history["id"]), kind="stable")
@@ -277,7 +279,7 @@ def tune_result(
             if name in columns
         },
         "mean": mean,
-        **({} if location is None else {"quantile": location}),
+        **({} if location is None else {locates: location}),
         "low": np.where(np.isfinite(low), low, np.nan),
         "high": np.where(np.isfinite(high), high, np.nan),
         "survivor": np.asarray(survivors, bool),

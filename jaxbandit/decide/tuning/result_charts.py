@@ -35,7 +35,7 @@ def scores(table: Mapping[str, np.ndarray], ranking: np.ndarray, chosen: int, wh
       chosen: number of the one in a color of its own.
       what: what is compared, in the plural, for the title.
     """
-    value = table.get("quantile", table["mean"])
+    value = table.get("quantile", table.get("worst", table["mean"]))
     drawn, curves = ranking[np.isfinite(value[ranking])][:DRAWN], []
     for label, order, some in (("chosen", 1, drawn == chosen), ("other configurations", 0, drawn != chosen)):
         arms = drawn[some]

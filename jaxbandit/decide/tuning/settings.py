@@ -112,7 +112,7 @@ def _told(failure: Failure) -> str:
 
 
 def _min_trainings(goal: Goal, rule: Algorithm | None, trainings: int | None, count: int) -> int:
-    if rule is not None or goal.quantile is not None:
+    if rule is not None or goal.quantile is not None or goal.worst is not None:
         return 1
     return max(min(UNSEEN, UNSEEN if trainings is None else trainings // (2 * count)), 1)
 
@@ -125,8 +125,9 @@ def _check_rule(rule: Algorithm, goal: Goal, budget: bool) -> None:
         raise ValueError(f"{what}, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
         raise ValueError(f"rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")
-    if goal.quantile is not None:
-        raise ValueError("quantile and rule are both given; give one of them")
+    for name in ("quantile", "worst"):
+        if getattr(goal, name) is not None:
+            raise ValueError(f"{name} and rule are both given; give one of them")
     if goal.on_failure == "separate":
         what = f'on_failure = "separate" is given with rule = {rule.name}, which needs a score; give a number'
         raise ValueError(what)

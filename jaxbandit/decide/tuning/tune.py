@@ -99,10 +99,10 @@ def tune(
         may then share all seeds with the others. Otherwise they are compared on seeds that nobody has used.
       execution: an `Execution` with fields among directory, executor, progress, batch, isolate, seconds_each, retries,
         traced, same_train, workers. Decisions are the same with any number of workers: while scores are missing, those
-        that are free begin what will probably be asked for next, and the result says how much of it was not needed,
-        which the budget does not count. In its directory every score is stored before it is used. If the search is
-        interrupted or killed, the same call resumes with the batch size found at first, and ends with the same result;
-        only the order of the lines in scores.jsonl is that in which trainings ended.
+        that are free begin what will probably be asked for next, of a rule if it is a race, and the result says how
+        much of it was not needed, which the budget does not count. In its directory every score is stored before it is
+        used. If the search is interrupted or killed, the same call resumes with the batch size found at first, and ends
+        with the same result; only the order of the lines in scores.jsonl is that in which trainings ended.
 
     Raises:
       ValueError: a training fails, or the directory holds something else.
@@ -135,6 +135,7 @@ def tune(
     if asked is not None:
         others = {
             "quantile": goal.quantile,
+            "worst": goal.worst,
             'on_failure = "separate"': goal.max_failure_rate,
             "paired = False": not paired,
         }
@@ -182,7 +183,8 @@ def tune(
         survivors=found.survivors,
         certificate=certificate,
         intervals=(certificate.low[numbers], certificate.high[numbers]),
-        location=None if goal.quantile is None else np.asarray(certificate.means)[numbers],
+        location=np.asarray(certificate.means)[numbers] if goal.quantile or goal.worst else None,
+        locates="quantile" if goal.worst is None else "worst",
         maximize=goal.maximize,
         notes=(*notes, *search_notes(evidence, found.arm, space, numbers, first_delta)),
         seconds={"total": time.perf_counter() - start, "trainings": trainer.waited},

@@ -34,18 +34,23 @@ def sections(result: Any) -> list[Block]:
     facts |= {} if result.split_p is None else {"p-value of the split": f"{result.split_p:.2g}"}
     more, table = result.more_blocks(), result.table()._replace(notes=[PAIR])
     return [
-        Notes([f"{len(result.variants)} variants, {visitors:,} visitors. The control is {result.control}."]),
+        Notes([f"{len(result.variants)} variants, {visitors:,} visitors.{_control(result)}"]),
         Section("Decision", [Notes([result.words]), *_next(result)]),
         Section("Why", [Notes(_why(result))]),
         Section("What was checked", [Notes([f"{what}: {how}." for what, how in _checks(result).items()])]),
         Section("What could not be checked", [Notes(result.assumptions)]),
         Section("Variants", [_means(result), table]),
-        Section(f"Difference from the control {result.control}", _differences(result)),
+        Section(f"Difference from {result.the_control}", _differences(result)),
         *([Section("Guardrails, other metrics and segments", more)] if any(more) else []),
         Section("Notes", [Notes(result.notes)]),
         Section("How to read this page", [Notes(READING)]),
         Section("Provenance", [Facts(facts | {"better": f"{better} outcomes", "jaxbandit": __version__})]),
     ]
+
+
+def _control(result: Any) -> str:
+    """Return which variant is the control, unless its name says it."""
+    return "" if result.the_control == "the control" else f" The control is {result.control}."
 
 
 def _next(result: Any) -> list[Block]:
@@ -61,15 +66,16 @@ def _why(result: Any) -> list[str]:
     for v in result.variants:
         if v.name == result.control:
             continue
-        line = f"{v.name} has {means[v.name]}, the control {result.control} {means[result.control]}"
+        line = f"{v.name} has {means[v.name]}, {result.the_control} {means[result.control]}"
         lift = ends(v.lift_low, v.lift_high, percent)
-        known = "its interval is not known yet" if lift == "?" else f"with the interval {lift}"
+        open_ = "its interval is not known yet" if not result.alerts else "of which no interval is stated"
+        known = open_ if lift == "?" else f"with the interval {lift}"
         lines.append(f"{line}: a lift of {with_sign(v.lift, percent)}, {known}.")
         if v.name in harmful:
             lines.append(f"{v.name} does not keep a guardrail ({harmful[v.name]}), and gets no more visitors.")
         elif v.excluded:
             lines.append(f"{v.name} is worse than another variant, and gets no more visitors.")
-    lines += [f"{v.name} is worse than another variant." for v in result.variants
+    lines += [f"T{result.the_control[1:]} is worse than another variant." for v in result.variants
               if v.excluded and v.name == result.control]  # fmt: skip
     return lines + [f"{v.name} was removed, and cannot be chosen." for v in result.variants if v.removed]
 
@@ -111,7 +117,7 @@ def _differences(result: Any) -> list[Block]:
     if curves:
         both = [min(c.x[0] for c in curves), max(c.x[-1] for c in curves)]
         curves.append(Curve("no difference", None, both, [0.0, 0.0]))
-    title = "Difference from the control, with its interval, as visitors came"
+    title = "Each difference with its interval, as visitors came"
     chart = Chart(title, "pairs of visitors", f"difference, {'points' if result.is_rate else 'outcome'}", curves)
     drawn = f"Of {len(others)} differences from the control, the first {DRAWN} are drawn."
     return [chart, Notes([drawn] if len(others) > DRAWN else [])]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
 from jaxbandit.decide.variants import bounds
 from jaxbandit.decide.variants.outcomes import Kind
@@ -62,14 +63,15 @@ def plan(sources: Sequence[Source], shares: np.ndarray, control: int, length: fl
     first, shares = sources[0], shares / shares.sum()
     worlds = [_World(source) for source in sources]
     better = min((v for v in range(len(shares)) if v != control), key=lambda v: shares[v])
-    by_counts = first.kind.binary and len(sources) == 1 and len(shares) == 2 and shares[0] == shares[1]
+    by_counts = first.kind.binary and len(sources) == 1 and len(shares) == 2
+    by_counts = by_counts and math.prod(n + 1 for n in numbers_of(*shares)) <= looks.GRID
     most = MOST_COUNTS if by_counts else MOST
 
     def end_of(test: int, visitors: int) -> float:
         rng = np.random.default_rng([test, 1])
         steps = looks.sample_sizes(visitors)
         if by_counts:
-            return worlds[0].first_of_counts(rng, steps)
+            return worlds[0].first_of_counts(rng, steps, shares, control, better)
         done = np.ones(len(steps), bool)
         for world in worlds:
             done &= world.wins(np.random.default_rng([test, 1]), steps, shares, control, better)
@@ -134,14 +136,18 @@ class _World:
             checks.wrong("plan", self.source.effect, f"an effect that outcomes with a mean of {self.mean:.4g} can have")
         return found
 
-    def first_of_counts(self, rng: np.random.Generator, steps: np.ndarray) -> float:
+    def first_of_counts(
+        self, rng: np.random.Generator, steps: np.ndarray, shares: np.ndarray, control: int, better: int
+    ) -> float:
         """Return the first of the steps at which a test of two rates is decided; the pairs are drawn as counts."""
-        source, pairs = self.source, steps // 2
-        x, y = (self.target, self.mean) if source.maximize else (self.mean, self.target)  # x must be larger
-        cells = [(1 - x) * y, x * y + (1 - x) * (1 - y), x * (1 - y)]  # of y - x: 1, 0, -1
-        counts = np.cumsum(rng.multinomial(np.diff(pairs, prepend=0), cells), axis=0)
-        values = np.array([1.0, 0.0, -1.0])
-        logs = np.log1p(STAKES * ((source.epsilon - values) / (1 - source.epsilon))[:, None])
+        source, (p, q) = self.source, numbers_of(shares[better], shares[control])
+        i, j = np.arange(p + 1), np.arange(q + 1)[:, None]  # outcomes of 1 of the better variant and of the control
+        gaps = np.round((j / q - i / p) * (1 if source.maximize else -1), 12)
+        values, places = np.unique(-gaps.ravel(), return_inverse=True)
+        cells = np.bincount(places, (binom.pmf(j, q, self.mean) * binom.pmf(i, p, self.target)).ravel())
+        groups = np.floor(steps * min(shares[better] / p, shares[control] / q) + 1e-9).astype(np.int64)
+        counts = np.cumsum(rng.multinomial(np.diff(groups, prepend=0), cells / cells.sum()), axis=0)
+        logs = np.log1p(STAKES * ((source.epsilon + values) / (1 - source.epsilon))[:, None])
         done = log_mixture(counts @ logs) >= -math.log(source.alpha)
         return float(steps[np.argmax(done)]) if done.any() else math.inf
 

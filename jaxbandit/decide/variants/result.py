@@ -81,6 +81,11 @@ class ABResult(Describable):
         return {v.name: v.share for v in self.variants}
 
     @property
+    def the_control(self) -> str:
+        """The control as it is called in a sentence."""
+        return "the control" if self.control.lower() == "control" else f"the control {self.control}"
+
+    @property
     def words(self) -> str:
         """The decision in a sentence or two, after what forbids one; or how long a test takes."""
         if self.plan is not None:
@@ -97,7 +102,7 @@ class ABResult(Describable):
                 kept = ", ".join(g.words for g in own)
                 return f"Ship {self.choice}: {why}{kept and f'; it keeps the guardrails ({kept})'}."
             case "keep":
-                return f"Keep the control {self.choice}: {why}."
+                return f"Keep {self.the_control}: {why}."
         if math.isinf(self.costs_at_most):
             helps = "; a score_range, a cap or a quantile can say more" if self.statistic == "mean" else ""
             return f"Go on: too few to say: {self.missing}{helps}."
@@ -182,7 +187,7 @@ class ABResult(Describable):
         for other in self.other_metrics:
             more = [f"nothing is stated yet: {other.missing}"] if other.missing else []
             more += [line for line in (*other.assumptions, *other.notes) if line not in said]
-            blocks = [other.table(decides=False), Notes(more, "For it ", beside=True)]
+            blocks = [other.table(decides=False), Notes(more, "Assumes", beside=True)]
             found.append(Section(f"Of {other.metric}, which does not decide", blocks))
         return [*found, *self._of_segments()]
 

@@ -136,7 +136,7 @@
     function axis(scale, label) {
       const names = scale === "x" ? chart.names : [];
       const plain = (u, splits) => splits.map((v) =>
-        v == null ? null : names.length ? (Number.isInteger(v) ? (names[v] ?? "").slice(0, 12) : null) : ticks(v));
+        v == null ? null : names.length ? (Number.isInteger(v) ? short(names[v] ?? "") : null) : ticks(v));
       const log = scale === "x" ? state.logX : state.logY;
       return {
         scale, label, stroke: () => variable("--ink"), values: plain,
@@ -147,6 +147,7 @@
         ...(log ? { splits: decades, filter: (u, splits) => splits } : {}),
       };
     }
+    const short = (name) => (name.length > 12 ? `${name.slice(0, 11)}\u2026` : name);
     const ticks = (v) => (Math.abs(v) >= 1e6 ? v.toExponential(0).replace("e+", "e") : v.toLocaleString("en", { maximumSignificantDigits: 6 }));
     // Ticks of a logarithmic axis: powers of ten and, over less than two decades, their multiples by 2 and 5.
     const decades = (u, axisIdx, min, max) => {
