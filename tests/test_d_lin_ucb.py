@@ -12,7 +12,9 @@ from jaxbandit.base.contract import Offer
 pytestmark = pytest.mark.quickly_compiled
 
 ROUNDS, ARMS, DIM = 250, 4, 3
-VECTOR, MATRIX = (world(ROUNDS, ARMS, DIM) for world in (contextual_linear.vector_world, contextual_linear.matrix_world))
+VECTOR, MATRIX = (
+    world(ROUNDS, ARMS, DIM) for world in (contextual_linear.vector_world, contextual_linear.matrix_world)
+)
 MASK = contextual_linear.mask(ROUNDS, ARMS)
 THEORY = {"variant": "theory", "sigma": 0.2, "theta_norm": 0.3}
 CASES = {
