@@ -66,9 +66,9 @@ def test_an_arm_that_is_not_pulled_is_forgotten():
 
 
 def test_what_is_wrong_is_refused():
-    with pytest.raises(ValueError, match="^d_lin_ucb: delta = None without a horizon, must"):
+    with pytest.raises(ValueError, match=r"^d_lin_ucb: delta = None without a horizon, must"):
         jb.algorithms.d_lin_ucb(3, (4,), variant="theory")
     with pytest.raises(ValueError, match=r"^d_lin_ucb: shape = \(4, 2\), must be \(dim,\), .* or \(3, dim\)"):
         jb.algorithms.d_lin_ucb(3, (4, 2))
-    with pytest.raises(ValueError, match="^d_lin_ucb: discount = 0"):
+    with pytest.raises(ValueError, match=r"^d_lin_ucb: discount = 0"):
         jb.algorithms.d_lin_ucb(3, (4,), discount=0.0)

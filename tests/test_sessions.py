@@ -22,6 +22,7 @@ from jaxbandit.decide.sessions.changes import apply
 from jaxbandit.decide.sessions.events import Event
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.engine.rounds import keys
+from jaxbandit.theory.normal_mixture import mixture_radius
 from jaxbandit.theory.solvers import student
 
 pytestmark = pytest.mark.quickly_compiled

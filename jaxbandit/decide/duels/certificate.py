@@ -106,7 +106,7 @@ def duel_certificate(session: Session, names: Sequence[str] | None = None) -> Du
     state = session.state
     if not isinstance(state, DuelState):
         raise ValueError(f"session is one of {session.rule.name or 'another rule'}, must be one of duel_race")
-    state = DuelState(*map(np.asarray, state))
+    state = DuelState._make(map(np.asarray, state))
     wins, duels, low, high = state.wins, state.duels, state.low, state.high
     count = round((1 + (1 + 8 * len(wins)) ** 0.5) / 2)
     names = tuple(f"arm {i}" for i in range(count)) if names is None else tuple(map(str, names))
@@ -124,7 +124,7 @@ def duel_certificate(session: Session, names: Sequence[str] | None = None) -> Du
     crossed = (low > high).any() or (state.lead_low > state.lead_high).any()
     found = "bounds of a pair at two times exclude each other" if crossed else changed.contradiction
     said, delta = contradiction(found=found), float(state.level + state.lead_level) * len(wins)
-    kind, winner, cycle, epsilon = "undecided", None, (), 0.0
+    kind, winner, cycle, sure = "undecided", None, (), True  # `sure`: it is the best, and not within epsilon of it
     if said:
         nothing, one = np.zeros(len(wins)), np.ones(len(wins))
         known = order_of(state._replace(low=nothing, high=one, lead_low=-one, lead_high=one), count)
@@ -137,7 +137,7 @@ def duel_certificate(session: Session, names: Sequence[str] | None = None) -> Du
             behind = np.where(known.leaders & ~np.eye(count, dtype=bool), known.lead, np.inf).min(axis=1)
             kind, winner = "Borda", int(np.argmax(np.where(known.largest, behind, -np.inf)))
             sure = known.leaders.sum() == 1
-        epsilon = 0.0 if winner is None or sure else float(state.epsilon)
+    epsilon = 0.0 if sure else float(state.epsilon)
     return DuelCertificate(kind, winner, cycle, names, number_of, matrix, known, delta, epsilon, changed.remarks, said)
 
 
