@@ -52,7 +52,7 @@ def of_world(name: str, p: np.ndarray, epsilon: float, repetitions: int) -> dict
     chance, rule = p[pairs[:, 0], pairs[:, 1]], jb.duel_race(ARMS, delta=DELTA, epsilon=epsilon)
     scores, row = p.sum(axis=1), {"world": name, "runs": repetitions, "cycles": 0, "right": 0, "wrong": 0}
     mean, ahead = (1 - DRAWS) * chance + DRAWS / 2, (1 - DRAWS) * (scores[:, None] - scores) / (ARMS - 1)
-    best = np.asarray(scores >= scores.max() - 1e-9)
+    best: np.ndarray = np.asarray(scores >= scores.max() - 1e-9)
     if epsilon:
         best = np.asarray((1 - DRAWS) * p + DRAWS / 2 > 0.5 - epsilon).all(axis=1)
     ahead = ahead[pairs[:, 0], pairs[:, 1]]

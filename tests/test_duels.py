@@ -44,14 +44,14 @@ def by_hand(bounds, count, epsilon):
     arms = range(count)
     left = [j for j in arms if not any(low[i, j] > 0.5 for i in arms if i != j)]
     lead = [j for j in arms if not any(ahead[i, j] > 0 for i in arms if i != j)]
-    unbeaten = [i for i in arms if all(low[i, j] > 0.5 - epsilon for j in arms if i != j)]
+    weak_winners = [i for i in arms if all(low[i, j] > 0.5 - epsilon for j in arms if i != j)]
     largest = [i for i in arms if all(ahead[i, j] > -epsilon for j in lead if i != j)]
     known = {p for p in low if low[p] > 0.5 or high[p] < 0.5 or (low[p] > 0.5 - epsilon and high[p] < 0.5 + epsilon)}
     asked = [p for p in pairs if p not in known and set(p) <= set(left)]
     asked = asked or [p for p in pairs if p not in known and set(p) & set(left)]
     if not left:
         asked = [] if largest else [p for p in pairs if set(p) & set(lead)]
-    return left, lead, unbeaten, largest, [pair in ([] if unbeaten else asked) for pair in pairs]
+    return left, lead, weak_winners, largest, [pair in ([] if weak_winners else asked) for pair in pairs]
 
 
 def test_pairs_are_numbered_in_order():
@@ -73,7 +73,7 @@ def test_what_is_asked_for_are_the_pairs_that_may_still_decide(rule):
         state = state._replace(low=low, high=high, lead_low=bounds[2], lead_high=bounds[3], epsilon=epsilon)
         k = order_of(state, count)
         *expected, needed = by_hand(bounds, count, epsilon)
-        found = [np.flatnonzero(x).tolist() for x in (k.candidates, k.leaders, k.unbeaten, k.largest)]
+        found = [np.flatnonzero(x).tolist() for x in (k.candidates, k.leaders, k.weak_winners, k.largest)]
         assert found == expected and k.open_pairs.tolist() == needed
         numbers.add((min(len(expected[0]), 2), any(needed), epsilon > 0))
     assert numbers == set(itertools.product((0, 1, 2), (False, True), (False, True))) - {(2, False, False)}

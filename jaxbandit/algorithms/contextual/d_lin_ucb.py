@@ -32,7 +32,7 @@ from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.estimators.ordinary_least_squares import inverse
 
 
-class Discounted(NamedTuple):
+class Sums(NamedTuple):
     """Sums over the rows x_s and rewards y_s of a model, with weights w_s = gamma^(t - s).
 
     With a model for each arm, they have a leading axis num_arms.
@@ -55,17 +55,17 @@ class DiscountedModels(NamedTuple):
         """Whether there is one model."""
         return len(self.shape) == 2
 
-    def init(self) -> Discounted:
+    def init(self) -> Sums:
         """Return the sums before the first round."""
         dim, each = self.shape[-1], () if self.shared else (self.num_arms,)
         square = jnp.zeros((*each, dim, dim))
-        return Discounted(square, square, jnp.zeros((*each, dim)))
+        return Sums(square, square, jnp.zeros((*each, dim)))
 
-    def each(self, function: Callable[[Discounted, Array], Array], state: Discounted, features: Array) -> Array:
+    def by_arm(self, function: Callable[[Sums, Array], Array], state: Sums, features: Array) -> Array:
         """Return function(sums of the arm's model, row of the arm) of every arm, [num_arms, ...]."""
         return jax.vmap(function, (None, 0) if self.shared else (0, None))(state, features)
 
-    def update(self, state: Discounted, features: Array, arm: Array, reward: Array) -> Discounted:
+    def update(self, state: Sums, features: Array, arm: Array, reward: Array) -> Sums:
         """Return the sums after a reward of the arm; the models of the other arms forget too."""
         x, gamma = get_at(features, arm) if self.shared else features, as_float(self.discount)
         here = jnp.arange(self.num_arms, dtype=jnp.int32) == arm
@@ -76,7 +76,7 @@ class DiscountedModels(NamedTuple):
             return factor * before + jnp.where(here.reshape(-1, *[1] * new.ndim), new, 0.0)
 
         outer = x[:, None] * x[None]
-        return Discounted(
+        return Sums(
             matrix=after(state.matrix, gamma, outer),
             squares=after(state.squares, gamma * gamma, outer),
             moment=after(state.moment, gamma, x * reward),
@@ -153,7 +153,7 @@ def d_lin_ucb(
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         beta, prior = radius(state), as_float(regularization)
 
-        def upper(sums: Discounted, x: Array) -> Array:
+        def upper(sums: Sums, x: Array) -> Array:
             ridge = prior * jnp.eye(own.shape[-1])
             moved = total(inverse(sums.matrix + ridge) * x[:, None])  # V^-1 x
             width = total(moved * total((sums.squares + ridge) * moved[:, None]))

@@ -47,7 +47,7 @@ class ArmModels(Protocol):
         """Return the state of all models before the first round."""
         ...
 
-    def each(self, function: Callable[[PyTree, Any], Array], state: PyTree, features: Array) -> Array:
+    def by_arm(self, function: Callable[[PyTree, Any], Array], state: PyTree, features: Array) -> Array:
         """Return function(state of the arm's model, row of the arm) of every arm, [num_arms, ...]."""
         ...
 
@@ -73,7 +73,7 @@ class Models(NamedTuple):
         one = self.model.init()
         return one if self.shared else jax.tree.map(lambda x: jnp.broadcast_to(x, (self.num_arms, *x.shape)), one)
 
-    def each(self, function: Callable[[PyTree, Array], Array], state: PyTree, features: Array) -> Array:
+    def by_arm(self, function: Callable[[PyTree, Array], Array], state: PyTree, features: Array) -> Array:
         """Return function(state of the arm's model, row of the arm) of every arm, [num_arms, ...]."""
         return jax.vmap(function, (None, 0) if self.shared else (0, None))(state, features)
 

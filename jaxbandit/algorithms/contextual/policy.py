@@ -58,7 +58,7 @@ def contextual_policy(
 
     def select(noise: PyTree, state: ContextualState, context: Context) -> Action:
         available, features = offered(models.shape, context)
-        scores = score(noise, state, lambda function: models.each(function, state.models, features))
+        scores = score(noise, state, lambda function: models.by_arm(function, state.models, features))
         return choose(noise, scores, available)
 
     def update(state: ContextualState, context: Context, selected: Action, reward: Array) -> ContextualState:

@@ -130,8 +130,8 @@ def duel_certificate(session: Session, names: Sequence[str] | None = None) -> Du
         known = order_of(state._replace(low=nothing, high=one, lead_low=-one, lead_high=one), count)
     else:
         cycle = () if known.candidates.any() else _cycle(known.beats)
-        if known.unbeaten.any():
-            least = np.where(known.unbeaten, (known.low + np.eye(count)).min(axis=1), 0.0)
+        if known.weak_winners.any():
+            least = np.where(known.weak_winners, (known.low + np.eye(count)).min(axis=1), 0.0)
             kind, winner, sure = "Condorcet", int(np.argmax(least)), least.max() > 0.5
         elif cycle and known.largest.any():
             behind = np.where(known.leaders & ~np.eye(count, dtype=bool), known.lead, np.inf).min(axis=1)

@@ -57,7 +57,7 @@ class Order(NamedTuple):
     high: Any
     beats: Any  # bool[num_arms, num_arms], the row wins with a probability above 1/2
     candidates: Any  # bool[num_arms], arms that none beats
-    unbeaten: Any  # bool[num_arms], arms that win against each other one with a probability above 1/2 - epsilon
+    weak_winners: Any  # bool[num_arms], arms that win against each other one with a probability above 1/2 - epsilon
     lead: Any  # float[num_arms, num_arms], lower bound of the Borda score of the row less that of the column
     leaders: Any  # bool[num_arms], arms that may have the largest Borda score
     largest: Any  # bool[num_arms], arms whose Borda score is above the largest one less epsilon
@@ -79,15 +79,15 @@ def order_of(state: Any, num_arms: int, xp: Any = np) -> Order:
     lead = _matrix(state.lead_low, -state.lead_high, 0.0, num_arms, xp)
     beats, ahead = lows > 0.5, lead > 0
     candidates, leaders = ~beats.any(axis=0), ~ahead.any(axis=0)
-    unbeaten = (diagonal | (lows > 0.5 - epsilon)).all(axis=1)
+    weak_winners = (diagonal | (lows > 0.5 - epsilon)).all(axis=1)
     largest = (~leaders[None] | diagonal | (lead > -epsilon)).all(axis=1)  # the best is one of the leaders
     even = (state.low > 0.5 - epsilon) & (state.high < 0.5 + epsilon)
     undecided = (state.low <= 0.5) & (state.high >= 0.5) & ~even
     each, both = candidates[first] | candidates[second], candidates[first] & candidates[second] & undecided
-    condorcet = xp.where(both.any(), both, each & undecided) & ~unbeaten.any()
+    condorcet = xp.where(both.any(), both, each & undecided) & ~weak_winners.any()
     borda = (leaders[first] | leaders[second]) & ~largest.any()
-    open_pairs = xp.where(candidates.any() | unbeaten.any(), condorcet, borda)
-    return Order(lows, highs, beats, candidates, unbeaten, lead, leaders, largest, open_pairs)
+    open_pairs = xp.where(candidates.any() | weak_winners.any(), condorcet, borda)
+    return Order(lows, highs, beats, candidates, weak_winners, lead, leaders, largest, open_pairs)
 
 
 def _matrix(first: Any, second: Any, same: Any, num_arms: int, xp: Any) -> Any:
