@@ -16,12 +16,12 @@ VECTOR, MATRIX = (
     world(ROUNDS, ARMS, DIM) for world in (contextual_linear.vector_world, contextual_linear.matrix_world)
 )
 MASK = contextual_linear.mask(ROUNDS, ARMS)
-THEORY = {"variant": "theory", "sigma": 0.2, "theta_norm": 0.3}
+THEORY = {"variant": "theory", "sigma": 0.3, "theta_norm": 0.3}
 CASES = {
     "a model for each arm": ((DIM,), 0.97, {"alpha": 0.4, "regularization": 0.2}),
     "one model": ((ARMS, DIM), 0.97, {"alpha": 0.4, "regularization": 0.2}),
-    "theory, a model for each arm": ((DIM,), 0.95, THEORY | {"delta": 0.1, "regularization": 0.5}),
-    "theory, one model": ((ARMS, DIM), 0.95, THEORY | {"horizon": ROUNDS, "intercept": False}),
+    "theory, a model for each arm": ((DIM,), 0.99, THEORY | {"delta": 0.1, "regularization": 0.5}),
+    "theory, one model": ((ARMS, DIM), 0.99, THEORY | {"horizon": ROUNDS, "intercept": False}),
     "theory, nothing forgotten": ((ARMS, DIM), 1.0, THEORY | {"horizon": ROUNDS}),
 }
 
@@ -40,7 +40,7 @@ def test_plays_as_its_reference(name):
     width = lambda t: given["alpha"]  # noqa: E731
     if "variant" in given:
         delta = given.get("delta", 1 / ROUNDS)
-        width = d_lin_ucb.theory(discount, prior, 0.2, 0.3, delta, 1 + one, rows.shape[2])
+        width = d_lin_ucb.theory(discount, prior, 0.3, 0.3, delta, 1 + one, rows.shape[2])
     found = play(lambda: rule, rewards, contexts=Offer(MASK, contexts), x64=True).actions
     np.testing.assert_array_equal(found, d_lin_ucb.play(rows, rewards, discount, width, prior, MASK))
     assert len(np.unique(found)) == ARMS
