@@ -52,9 +52,8 @@ def of_world(name: str, p: np.ndarray, epsilon: float, repetitions: int) -> dict
     chance, rule = p[pairs[:, 0], pairs[:, 1]], jb.duel_race(ARMS, delta=DELTA, epsilon=epsilon)
     scores, row = p.sum(axis=1), {"world": name, "runs": repetitions, "cycles": 0, "right": 0, "wrong": 0}
     mean, ahead = (1 - DRAWS) * chance + DRAWS / 2, (1 - DRAWS) * (scores[:, None] - scores) / (ARMS - 1)
-    best: np.ndarray = np.asarray(scores >= scores.max() - 1e-9)
-    if epsilon:
-        best = np.asarray((1 - DRAWS) * p + DRAWS / 2 > 0.5 - epsilon).all(axis=1)
+    least = ((1 - DRAWS) * p + DRAWS / 2).min(axis=1)
+    best = np.flatnonzero(least > 0.5 - epsilon if epsilon else scores >= scores.max() - 1e-9).tolist()
     ahead = ahead[pairs[:, 0], pairs[:, 1]]
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(0), repetitions)
@@ -64,7 +63,7 @@ def of_world(name: str, p: np.ndarray, epsilon: float, repetitions: int) -> dict
         outside |= (ahead < states.lead_low[i]) | (ahead > states.lead_high[i])
         known = jb.duel_certificate(jb.session(rule).but(state=jax.tree.map(lambda x, i=i: x[i], states)))
         row["cycles"] += bool(known.cycle)
-        right = known.winner is not None and bool(best[known.winner])
+        right = known.winner in best
         row["right"] += right
         row["wrong"] += (known.winner is not None and not right) or bool(outside.any())
     duels = states.duels.sum(axis=1)
@@ -74,7 +73,7 @@ def of_world(name: str, p: np.ndarray, epsilon: float, repetitions: int) -> dict
         draws = rng.binomial(EACH, DRAWS, len(pairs))
         wins = rng.binomial(EACH - draws, chance) + draws / 2
         total = np.bincount(pairs[:, 0], wins, ARMS) + np.bincount(pairs[:, 1], EACH - wins, ARMS)
-        usual += bool(best[np.argmax(total)])
+        usual += int(np.argmax(total)) in best
     return row | {"usual": usual}
 
 
