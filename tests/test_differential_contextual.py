@@ -200,7 +200,7 @@ def test_scores_of_hybrid_models_are_those_of_joint_ridge_regression(x64, close)
     @jax.jit
     def run(x, arms, y):
         last = jax.lax.scan(lambda state, at: (own.update(state, *at), None), own.init(), (x, arms, y))[0]
-        return own.each(hybrid_models.mean, last, x[0]), own.each(hybrid_models.width, last, x[0])
+        return own.by_arm(hybrid_models.mean, last, x[0]), own.by_arm(hybrid_models.width, last, x[0])
 
     with jax.enable_x64(x64):
         given = (

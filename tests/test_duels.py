@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import re
 
+import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -32,23 +34,24 @@ def judged(rule, p, seed, most=100_000):
     return session
 
 
-def by_hand(low, high, count):
+def by_hand(bounds, count, epsilon):
     """What the bounds say, by loops over arms."""
     pairs = list(itertools.combinations(range(count), 2))
-    least = {pair: low[k] for k, pair in enumerate(pairs)} | {pair[::-1]: 1 - high[k] for k, pair in enumerate(pairs)}
-    most = {pair: high[k] for k, pair in enumerate(pairs)} | {pair[::-1]: 1 - low[k] for k, pair in enumerate(pairs)}
-    beaten = {j for (i, j), bound in least.items() if bound > 0.5}
-    left = [i for i in range(count) if i not in beaten]
-    means = [[sum(b[i, j] for j in range(count) if j != i) / (count - 1) for i in range(count)] for b in (least, most)]
-    lead = [i for i in range(count) if means[1][i] >= max(means[0])]
-    if len(left) > 1:
-        asked = [pair for pair in pairs if set(pair) <= set(left)]
-    else:
-        asked = [pair for pair in pairs if set(pair) & set(left or (lead if len(lead) > 1 else []))]
-    known = {pair for pair in least if least[pair] > 0.5}
-    if left:
-        asked = [pair for pair in asked if pair not in known and pair[::-1] not in known]
-    return left, lead, [pair in asked for pair in pairs], means
+    low, high, ahead, most = ({p: float(x[k]) for k, p in enumerate(pairs)} for x in bounds)
+    low |= {p[::-1]: 1 - high[p] for p in pairs}
+    high |= {p[::-1]: 1 - low[p] for p in pairs}
+    ahead |= {p[::-1]: -most[p] for p in pairs}
+    arms = range(count)
+    left = [j for j in arms if not any(low[i, j] > 0.5 for i in arms if i != j)]
+    lead = [j for j in arms if not any(ahead[i, j] > 0 for i in arms if i != j)]
+    weak_winners = [i for i in arms if all(low[i, j] > 0.5 - epsilon for j in arms if i != j)]
+    largest = [i for i in arms if all(ahead[i, j] > -epsilon for j in lead if i != j)]
+    known = {p for p in low if low[p] > 0.5 or high[p] < 0.5 or (low[p] > 0.5 - epsilon and high[p] < 0.5 + epsilon)}
+    asked = [p for p in pairs if p not in known and set(p) <= set(left)]
+    asked = asked or [p for p in pairs if p not in known and set(p) & set(left)]
+    if not left:
+        asked = [] if largest else [p for p in pairs if set(p) & set(lead)]
+    return left, lead, weak_winners, largest, [pair in ([] if weak_winners else asked) for pair in pairs]
 
 
 def test_pairs_are_numbered_in_order():
@@ -56,18 +59,24 @@ def test_pairs_are_numbered_in_order():
     assert jb.duel_pairs(6).tolist() == [list(pair) for pair in itertools.combinations(range(6), 2)]
 
 
-def test_what_is_asked_for_are_the_pairs_that_may_still_decide():
+def test_what_is_asked_for_are_the_pairs_that_may_still_decide(rule):
     """Against loops, for random bounds of which some leave one arm, some several, and some none."""
     rng, numbers = np.random.default_rng(0), set()
-    for _ in range(300):
-        count = int(rng.integers(2, 6))
-        center, half = rng.random((2, count * (count - 1) // 2)) * [[1.0], [rng.choice([0.03, 0.4])]]
+    for _ in range(600):
+        count, epsilon = int(rng.integers(2, 6)), float(rng.choice([0.0, 0.1]))
+        center, half = rng.random(count * (count - 1) // 2), rng.choice([0.03, 0.1, 0.4])
         low, high = np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)
-        k, (left, lead, needed, means) = order_of(low, high, count), by_hand(low, high, count)
-        assert np.flatnonzero(k.candidates).tolist() == left and np.flatnonzero(k.leaders).tolist() == lead
-        assert k.open_pairs.tolist() == needed and np.allclose([k.borda_low, k.borda_high], means)
-        numbers.add((min(len(left), 2), any(needed)))
-    assert numbers == {(0, False), (0, True), (1, False), (1, True), (2, True)}
+        lead, size = rng.normal(size=count) / 5, rng.choice([0.02, 0.2])
+        gaps = np.array([lead[i] - lead[j] for i, j in itertools.combinations(range(count), 2)])
+        bounds = low, high, gaps - size, gaps + size
+        state = jax.tree.map(np.asarray, rule.init(jax.random.key(0)))
+        state = state._replace(low=low, high=high, lead_low=bounds[2], lead_high=bounds[3], epsilon=epsilon)
+        k = order_of(state, count)
+        *expected, needed = by_hand(bounds, count, epsilon)
+        found = [np.flatnonzero(x).tolist() for x in (k.candidates, k.leaders, k.weak_winners, k.largest)]
+        assert found == expected and k.open_pairs.tolist() == needed
+        numbers.add((min(len(expected[0]), 2), any(needed), epsilon > 0))
+    assert numbers == set(itertools.product((0, 1, 2), (False, True), (False, True))) - {(2, False, False)}
 
 
 def test_bounds_are_those_of_the_normal_mixture_at_the_level_of_a_pair(rule):
@@ -77,7 +86,7 @@ def test_bounds_are_those_of_the_normal_mixture_at_the_level_of_a_pair(rule):
         session, pulls = jb.ask(session)
         assert pulls.arm.tolist() == list(range(6))
         session = jb.tell(session, pulls.id, outcomes)
-    k, level = jb.duel_certificate(session), 0.06 / 6
+    k, level = jb.duel_certificate(session), 0.8 * 0.06 / 6
     assert k.delta == pytest.approx(0.06) and k.duels[0, 1] == 2 and k.wins[0, 2] == 0.5 and k.wins[2, 1] == 0.5
     twice = -2 * math.log(level)
     c = TYPICAL / (twice + math.log1p(twice))
@@ -111,8 +120,50 @@ def test_a_cycle_is_said_and_the_borda_winner_is_found(rule):
     assert (0, 1, 2) in turns and "there is a cycle" in early.words and "undecided, which one wins most" in early.words
     session = judged(rule, ROCK, 1)
     k = jb.duel_certificate(session)
-    assert session.stopped and (k.kind, k.winner) == ("Borda", 0) and k.order.borda_low[0] > 0.5
+    assert session.stopped and (k.kind, k.winner, k.epsilon) == ("Borda", 0, 0.0)
+    assert k.order.lead[0, 1] > 0 and k.delta == pytest.approx(0.06)
     assert k.words.startswith("arm 0 wins most on average (Borda winner); no one beats all others: there is a cycle, ")
+
+
+def test_leads_are_bounded_by_the_rounds_in_which_everybody_was_met(rule):
+    """By loops over whole rounds since every arm is beaten, told one by one in a random order."""
+    low, high = np.array([0.6, 0.0, 0.0, 0.6, 0.0, 0.6]), np.array([1.0, 0.4, 1.0, 1.0, 1.0, 1.0])
+    state = jax.tree.map(np.asarray, rule.init(jax.random.key(0)))
+    # While arm 0 is not beaten, nothing is counted.
+    state = rule.update(state._replace(low=low, high=np.ones(6)), None, np.int32(0), np.float32(1.0))
+    state = state._replace(high=high)
+    assert not order_of(jax.tree.map(np.asarray, state), 4).candidates.any()
+    rng, pairs, wins = np.random.default_rng(4), jb.duel_pairs(4), np.zeros((4, 4))
+    least, most, update = np.full(6, -1.0), np.ones(6), jax.jit(rule.update)
+    twice = -2 * math.log(0.2 * 0.06 / 6)
+    c = TYPICAL / (twice + math.log1p(twice))
+    for n in range(1, 41):
+        for pair in rng.permutation(6):
+            i, j = pairs[pair]
+            reward = float(rng.random() < 0.3)
+            wins[i, j], wins[j, i] = wins[i, j] + reward, wins[j, i] + 1 - reward
+            state = update(state, None, np.int32(pair), np.float32(reward))
+        # sqrt(c / (n + c)) exp(s^2 / (2 variance (n + c))) = 1 / level, of the sum s of n differences of wins, in which
+        # 2 (K - 2) duels have variance at most 1/4 and the one of both arms counts twice
+        reach = math.sqrt((4 / 4 + 1) * (n + c) * (twice + math.log((n + c) / c)))
+        ahead = np.array([wins[i].sum() - wins[j].sum() for i, j in pairs])
+        least, most = np.maximum(least, (ahead - reach) / (3 * n)), np.minimum(most, (ahead + reach) / (3 * n))
+        np.testing.assert_allclose([state.lead_low, state.lead_high], [least, most], atol=1e-5)
+    assert (most - least < 1).all() and np.asarray(state.cycle_duels).tolist() == [40] * 6
+
+
+def test_arms_that_are_alike_are_settled_by_epsilon():
+    """Two equal arms that beat the two others: the first of both is named, with the epsilon that is not known away."""
+    p = np.full((4, 4), 0.5)
+    p[2:, :2], p[:2, 2:] = 0.9, 0.1
+    p[2, 3], p[3, 2] = 0.51, 0.49
+    session = judged(jb.duel_race(4, delta=0.1, epsilon=0.2), p, 0)
+    k = jb.duel_certificate(session, ["a", "b", "c", "d"])
+    assert session.stopped and k.kind == "Condorcet" and k.winner in (2, 3) and k.epsilon == pytest.approx(0.2)
+    won = r"wins against each of the 3 others more than 0.3 of duels, with probability at least 0.9"
+    assert re.fullmatch(f"[cd] {won}", k.words) and k.to_json()["epsilon"] == k.epsilon
+    with pytest.raises(ValueError, match=r"duel_race: epsilon = 0.5, must be"):
+        jb.duel_race(4, epsilon=0.5)
 
 
 def test_nothing_is_known_at_first_and_equal_arms_are_never_decided(rule):
@@ -179,6 +230,6 @@ def test_the_choice_of_six_is_wrong_at_most_delta_of_the_time():
     assert stats.binom.sf(8, 60, 0.05) < 0.006
     worlds = duels.worlds()
     for name in ("ranked", "one arm wins .6, others even"):
-        row = duels.of_world(name, worlds[name], 60)
+        row = duels.of_world(name, *worlds[name], 60)
         assert row["wrong"] <= 8 and row["right"] >= 52 and row["cycles"] <= 8
         assert "ranked" in duels.table([row | {"world": "ranked"}])

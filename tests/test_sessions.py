@@ -17,11 +17,12 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import directory, rewards
-from jaxbandit.decide.sessions.arm_intervals import intervals, mixture_radius
+from jaxbandit.decide.sessions.arm_intervals import intervals
 from jaxbandit.decide.sessions.changes import apply
 from jaxbandit.decide.sessions.events import Event
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.engine.rounds import keys
+from jaxbandit.theory.normal_mixture import mixture_radius
 from jaxbandit.theory.solvers import student
 
 pytestmark = pytest.mark.quickly_compiled
@@ -477,7 +478,7 @@ def test_a_certificate_without_intervals_says_nothing_of_rare_events():
 def test_an_arm_without_a_reward_is_not_known_and_one_reward_is_one():
     totals = Totals(np.array([0, 1, 2]), np.zeros(3), np.zeros(3), np.zeros(3))
     low, high, _ = intervals(totals, jb.Rewards(sigma=1.0), 0.95)
-    radius = mixture_radius(np.array([1, 2]), 1.0, (1 - 0.95) / 3)
+    radius = mixture_radius(np.array([1, 2]), 1.0, (1 - 0.95) / 3, 20)
     np.testing.assert_array_equal((low, high), [[-np.inf, *-radius], [np.inf, *radius]])
     assert radius[0] > radius[1]
 
@@ -490,7 +491,7 @@ def test_bounded_intervals_hold_at_all_times():
     """
     rewards = np.random.default_rng(5).integers(0, 2, (4000, 300)) * 1.0
     n = np.arange(1, 301)
-    radius = mixture_radius(n, 0.5, 0.05)
+    radius = mixture_radius(n, 0.5, 0.05, 20)
     missed = (np.abs(np.cumsum(rewards, 1) / n - 0.5) > radius).any(1).mean()
     assert 0.005 < missed < 0.063
 

@@ -22,6 +22,7 @@ from .combinatorial.clucb import clucb as clucb
 from .combinatorial.combinatorial_thompson import combinatorial_thompson as combinatorial_thompson
 from .combinatorial.cucb import cucb as cucb
 from .combinatorial.escb import escb as escb
+from .contextual.d_lin_ucb import d_lin_ucb as d_lin_ucb
 from .contextual.lin_ts_disjoint import lin_ts_disjoint as lin_ts_disjoint
 from .contextual.lin_ts_shared import lin_ts_shared as lin_ts_shared
 from .contextual.lin_ucb_disjoint import lin_ucb_disjoint as lin_ucb_disjoint

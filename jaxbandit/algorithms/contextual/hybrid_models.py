@@ -54,7 +54,7 @@ class HybridModels(NamedTuple):
         arms = jax.tree.map(lambda x: jnp.broadcast_to(x, (self.num_arms, *x.shape)), one)
         return HybridState(arms, least_squares.init(products, self.regularization))
 
-    def each(self, function: Callable[[PyTree, Any], Array], state: HybridState, features: Array) -> Array:
+    def by_arm(self, function: Callable[[PyTree, Any], Array], state: HybridState, features: Array) -> Array:
         """Return function(state with the arm's block alone, row of the arm) of every arm, [num_arms, ...]."""
         axes = HybridState(arms=0, shared=None), (None, 0)  # pyright: ignore[reportArgumentType]
         return jax.vmap(function, axes)(state, (features, as_float(self.arm_features)))
@@ -76,9 +76,9 @@ class HybridModels(NamedTuple):
             return HybridState(
                 at_arm(arm, lambda own: least_squares.weighted_update(own, features, 1.0, rest), state.arms), shared
             )
-        rest = self.each(left, state, features)
+        rest = self.by_arm(left, state, features)
         new = jax.vmap(least_squares.weighted_update, (0, None, None, 0))(state.arms, features, 1.0, rest)
-        known = lax.dynamic_index_in_dim(rest / self.each(scale, state, features)[:, None], arm, 0, keepdims=False)
+        known = lax.dynamic_index_in_dim(rest / self.by_arm(scale, state, features)[:, None], arm, 0, keepdims=False)
         return HybridState(of_arm(arm, new, state.arms), self._shared(state, known))
 
     def _shared(self, state: HybridState, known: Array) -> RecursiveLeastSquares:

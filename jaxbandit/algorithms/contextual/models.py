@@ -5,7 +5,7 @@ dim] every arm has a row of its own and they share one model.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,32 @@ class Model(NamedTuple):
     draw: Callable[[PyTree, Array], PyTree]
 
 
+class ArmModels(Protocol):
+    """What the frame of the rules needs of the models of all arms."""
+
+    @property
+    def num_arms(self) -> int:
+        """Number of arms."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the context: (dim,) or (num_arms, dim)."""
+        ...
+
+    def init(self) -> PyTree:
+        """Return the state of all models before the first round."""
+        ...
+
+    def by_arm(self, function: Callable[[PyTree, Any], Array], state: PyTree, features: Array) -> Array:
+        """Return function(state of the arm's model, row of the arm) of every arm, [num_arms, ...]."""
+        ...
+
+    def update(self, state: PyTree, features: Array, arm: Array, reward: Array) -> PyTree:
+        """Return the state after a reward of the arm."""
+        ...
+
+
 class Models(NamedTuple):
     """One model for each arm, whose states have a leading axis num_arms, or one that all arms share."""
 
@@ -47,7 +73,7 @@ class Models(NamedTuple):
         one = self.model.init()
         return one if self.shared else jax.tree.map(lambda x: jnp.broadcast_to(x, (self.num_arms, *x.shape)), one)
 
-    def each(self, function: Callable[[PyTree, Array], Array], state: PyTree, features: Array) -> Array:
+    def by_arm(self, function: Callable[[PyTree, Array], Array], state: PyTree, features: Array) -> Array:
         """Return function(state of the arm's model, row of the arm) of every arm, [num_arms, ...]."""
         return jax.vmap(function, (None, 0) if self.shared else (0, None))(state, features)
 
@@ -84,12 +110,17 @@ def models(
     intercept: bool = False,
 ) -> Models:
     """Return the models of a rule, each model(dim, lambda); with an intercept, their rows have one more entry."""
-    one = int(intercept)
+    rows = rows_of(num_arms, shape, intercept)
+    return Models(model(rows[-1], regularization), num_arms, rows)
+
+
+def rows_of(num_arms: int, shape: tuple[int, ...], intercept: bool) -> tuple[int, ...]:
+    """Return the shape of the rows of a rule for contexts of this shape; an intercept is one more entry of each."""
     whole = isinstance(shape, tuple | list) and all(type(x) is int and x > 0 for x in shape)
     if not whole or len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != num_arms):
         kinds = f"(dim,), a vector that all arms share, or ({num_arms}, dim), a row for each arm"
         checks.wrong("shape", shape, kinds)
-    return Models(model(shape[-1] + one, regularization), num_arms, (*shape[:-1], shape[-1] + one))
+    return (*shape[:-1], shape[-1] + int(intercept))
 
 
 def ridge(dim: int, regularization: Scalar) -> Model:

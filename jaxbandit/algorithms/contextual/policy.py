@@ -12,8 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
-from jaxbandit.algorithms.contextual.models import Models
+from jaxbandit.algorithms.contextual.models import ArmModels, Models
 from jaxbandit.base.contract import Action, Algorithm, Arms, Choice, Chosen, Context, Offer, Rewards, action_of, none
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.support import checks
@@ -35,7 +34,7 @@ Choose = Callable[[PyTree, Array, Array | None], Action]  # from noise, scores a
 
 
 def contextual_policy(
-    models: Models | HybridModels,
+    models: ArmModels,
     score: Callable[[PyTree, ContextualState, Each], Array],
     *,
     choose: Choose | None = None,
@@ -59,7 +58,7 @@ def contextual_policy(
 
     def select(noise: PyTree, state: ContextualState, context: Context) -> Action:
         available, features = offered(models.shape, context)
-        scores = score(noise, state, lambda function: models.each(function, state.models, features))
+        scores = score(noise, state, lambda function: models.by_arm(function, state.models, features))
         return choose(noise, scores, available)
 
     def update(state: ContextualState, context: Context, selected: Action, reward: Array) -> ContextualState:

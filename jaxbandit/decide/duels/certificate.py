@@ -23,7 +23,9 @@ class DuelCertificate(Describable):
     With probability at least 1 - delta, everything here is right at all times at once.
     """
 
-    kind: str  # "Condorcet": the winner beats every other arm; "Borda": it wins most on average; or "undecided"
+    # "Condorcet": the winner beats every other arm, or with an epsilon loses to none by more; "Borda": it wins most on
+    # average, or less by at most epsilon; or "undecided".
+    kind: str
     winner: int | None
     cycle: tuple[int, ...]  # arms each of which beats the next one, and the last one the first; () if none is known
     names: tuple[str, ...]
@@ -31,6 +33,7 @@ class DuelCertificate(Describable):
     wins: np.ndarray  # float64[num_arms, num_arms], share of duels that the row has won; NaN without one
     order: Order
     delta: float
+    epsilon: float  # by how much the winner may be worse; 0 if it is the best
     notes: tuple[str, ...]
     contradiction: str  # what the data contradict, after which nothing is claimed; "" if nothing
 
@@ -41,7 +44,12 @@ class DuelCertificate(Describable):
             return self.contradiction
         sure = f", with probability at least {1 - self.delta:g}"
         if self.kind == "Condorcet" and self.winner is not None:
-            return f"{self.names[self.winner]} beats each of the {len(self.names) - 1} others (Condorcet winner){sure}"
+            name, others = self.names[self.winner], len(self.names) - 1
+            if self.epsilon:
+                return (
+                    f"{name} wins against each of the {others} others more than {0.5 - self.epsilon:g} of duels{sure}"
+                )
+            return f"{name} beats each of the {others} others (Condorcet winner){sure}"
         if not self.cycle:
             left = ", ".join(self.names[i] for i in np.flatnonzero(self.order.candidates))
             return f"undecided: not known to be beaten by another one: {left}"
@@ -49,23 +57,35 @@ class DuelCertificate(Describable):
         around = ", ".join(f"{self.names[i]} beats {self.names[j]}" for i, j in links)
         none = f"no one beats all others: there is a cycle, {around}"
         if self.winner is not None:
-            return f"{self.names[self.winner]} wins most on average (Borda winner); {none}{sure}"
+            most = (
+                f"most on average, or at most {self.epsilon:g} less"
+                if self.epsilon
+                else "most on average (Borda winner)"
+            )
+            return f"{self.names[self.winner]} wins {most}; {none}{sure}"
         left = ", ".join(self.names[i] for i in np.flatnonzero(self.order.leaders))
         return f"undecided, which one wins most on average: {left}; {none}{sure}"
 
     def describe(self, *, detail: bool = False) -> Document:
         """Return what is known, and the arms."""
         k, rows, data = self.order, [], []
+        low, high = ((x.sum(axis=1) - 0.5) / (len(self.names) - 1) for x in (k.low, k.high))
         for i, name in enumerate(self.names):
             known = {"beats": np.flatnonzero(k.beats[i]), "beaten by": np.flatnonzero(k.beats[:, i])}
             shown = [", ".join(self.names[j] for j in others) for others in known.values()]
-            ends = f"[{number(k.borda_low[i])}, {number(k.borda_high[i])}]"
+            ends = f"[{number(low[i])}, {number(high[i])}]"
             rows.append((name, f"{self.duels[i].sum():,}", *shown, ends))
             data.append({"name": name, "duels": int(self.duels[i].sum()), "beats": known["beats"].tolist()})
-            data[-1] |= {"borda_low": float(k.borda_low[i]), "borda_high": float(k.borda_high[i])}
+            data[-1] |= {"borda_low": float(low[i]), "borda_high": float(high[i])}
         table = Table(("arm", "duels", "beats", "beaten by", "wins on average"), rows, right=(1,))
         content = {"schema": 1, "kind": self.kind, "winner": self.winner, "cycle": self.cycle, "words": self.words}
-        content |= {"delta": self.delta, "arms": data, "notes": self.notes, "assumptions": (ASSUMPTION,)}
+        content |= {
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "arms": data,
+            "notes": self.notes,
+            "assumptions": (ASSUMPTION,),
+        }
         content |= {"contradiction": self.contradiction} if self.contradiction else {}
         assumed = Notes([ASSUMPTION], "assumptions that nobody has checked")
         blocks = [Notes([f"{int(self.duels.sum()) // 2:,} duels", *self.notes]), table, assumed]
@@ -86,13 +106,14 @@ def duel_certificate(session: Session, names: Sequence[str] | None = None) -> Du
     state = session.state
     if not isinstance(state, DuelState):
         raise ValueError(f"session is one of {session.rule.name or 'another rule'}, must be one of duel_race")
-    wins, duels, low, high, level = map(np.asarray, state)
+    state = DuelState._make(map(np.asarray, state))
+    wins, duels, low, high = state.wins, state.duels, state.low, state.high
     count = round((1 + (1 + 8 * len(wins)) ** 0.5) / 2)
     names = tuple(f"arm {i}" for i in range(count)) if names is None else tuple(map(str, names))
     if len(names) != count:
         raise ValueError(f"names has {len(names)} entries, must have one for each of {count} arms")
     first, second = duel_pairs(count).T
-    known, number_of = order_of(low, high, count), np.zeros((count, count), np.int64)
+    known, number_of = order_of(state, count), np.zeros((count, count), np.int64)
     number_of[first, second] = number_of[second, first] = duels
     matrix = np.full((count, count), np.nan)
     with np.errstate(invalid="ignore"):
@@ -100,18 +121,24 @@ def duel_certificate(session: Session, names: Sequence[str] | None = None) -> Du
     matrix[first, second], matrix[second, first] = share, 1 - share
     pairs = [f"the duels of {names[i]} and {names[j]}" for i, j in zip(first, second, strict=True)]
     changed = changes(samples(session) or [], names=pairs, what="outcomes")
-    found = "bounds of a pair at two times exclude each other" if (low > high).any() else changed.contradiction
-    said, delta = contradiction(found=found), float(level) * len(wins)
-    kind, winner, cycle = "undecided", None, ()
+    crossed = (low > high).any() or (state.lead_low > state.lead_high).any()
+    found = "bounds of a pair at two times exclude each other" if crossed else changed.contradiction
+    said, delta = contradiction(found=found), float(state.level + state.lead_level) * len(wins)
+    kind, winner, cycle, sure = "undecided", None, (), True  # `sure`: it is the best, and not within epsilon of it
     if said:
-        known = order_of(np.zeros(len(wins)), np.ones(len(wins)), count)
-    elif not known.candidates.any():
-        cycle = _cycle(known.beats)
-        if known.leaders.sum() == 1:
-            kind, winner = "Borda", int(np.argmax(known.leaders))
-    elif (best := known.beats.sum(axis=1) == count - 1).any():
-        kind, winner = "Condorcet", int(np.argmax(best))
-    return DuelCertificate(kind, winner, cycle, names, number_of, matrix, known, delta, changed.remarks, said)
+        nothing, one = np.zeros(len(wins)), np.ones(len(wins))
+        known = order_of(state._replace(low=nothing, high=one, lead_low=-one, lead_high=one), count)
+    else:
+        cycle = () if known.candidates.any() else _cycle(known.beats)
+        if known.weak_winners.any():
+            least = np.where(known.weak_winners, (known.low + np.eye(count)).min(axis=1), 0.0)
+            kind, winner, sure = "Condorcet", int(np.argmax(least)), least.max() > 0.5
+        elif cycle and known.largest.any():
+            behind = np.where(known.leaders & ~np.eye(count, dtype=bool), known.lead, np.inf).min(axis=1)
+            kind, winner = "Borda", int(np.argmax(np.where(known.largest, behind, -np.inf)))
+            sure = known.leaders.sum() == 1
+    epsilon = 0.0 if sure else float(state.epsilon)
+    return DuelCertificate(kind, winner, cycle, names, number_of, matrix, known, delta, epsilon, changed.remarks, said)
 
 
 def _cycle(beats: np.ndarray) -> tuple[int, ...]:

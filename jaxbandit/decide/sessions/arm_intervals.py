@@ -7,8 +7,8 @@ import numpy as np
 from jaxbandit.base.contract import Rewards
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.engine.rounds import fit
-from jaxbandit.support.types import Numbers
 from jaxbandit.theory.comparisons.arms import normal_reach
+from jaxbandit.theory.normal_mixture import mixture_radius
 from jaxbandit.theory.solvers import student
 
 _TYPICAL = 20  # pulls at which an interval is as narrow as it can be
@@ -35,14 +35,7 @@ def intervals(totals: Totals, rewards: Rewards | None, coverage: float) -> tuple
         radius = normal_reach(totals.variances, np.abs(means), np.sqrt(ratio))
         assumed = [_NORMAL]
     else:
-        radius, assumed = mixture_radius(n, sigma, level), []
+        radius, assumed = mixture_radius(n, np.asarray(sigma), level, _TYPICAL), []
     radius = np.where(totals.counts > 0, radius, np.inf)
     center = np.where(totals.counts > 0, means, 0.0)
     return np.maximum(center - radius, least), np.minimum(center + radius, most), assumed
-
-
-def mixture_radius(n: np.ndarray, sigma: Numbers, level: float) -> np.ndarray:
-    """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards."""
-    twice = -2 * math.log(level)
-    c = _TYPICAL / (twice + math.log1p(twice))
-    return np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))
