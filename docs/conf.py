@@ -1,8 +1,4 @@
-"""The documentation site: `sphinx-build -W -n docs build/site`, without network, notebooks shown without outputs.
-
-A release executes the notebooks and keeps their outputs and figures in the pages:
-`sphinx-build -W -n -D nb_execution_mode=force docs build/site`.
-"""
+"""The documentation site: `sphinx-build -W -n docs build/site`, without network. Notebooks keep what they show."""
 
 import sys
 import tomllib
@@ -27,23 +23,29 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_llms_txt",
     "algorithm_tables",
     "gallery",
+    "linked_names",
     "mathml",
     "reference_pages",
     "repository_files",
 ]
 exclude_patterns = ["_build", "paper", "**/.ipynb_checkpoints"]
 nitpicky = True
+maximum_signature_line_length = 80
+viewcode_line_numbers = True
 
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = f"jaxbandit {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["tables.js"]
+html_search_scorer = str(DOCS / "_static" / "scorer.js")
 html_show_sphinx = False
 html_theme_options = (
     {"source_repository": repository_url, "source_branch": "main", "source_directory": "docs/"}

@@ -80,7 +80,7 @@ RULE = Addition(
     """
     result = jb.simulate(jb.algorithms.one_error(2), jb.environments.bernoulli([0.1, 0.9]), horizon=100, num_runs=8)
     assert 0 < result.regret.value < 40 and "one_error" in jb.algorithms.__all__
-    assert "The mean and one standard error" in printed("list") and "O(K)" in printed("show", "one_error")
+    assert "The mean and one standard error" in printed("list", "one_error") and "O(K)" in printed("show", "one_error")
     assert "algorithms.one_error" in pages()
     import algorithm_tables
     assert "one_error" in algorithm_tables.tables({}, {})
@@ -140,9 +140,9 @@ COLUMN = Addition(
         ],
         "jaxbandit/running/results/report.py": [
             (
-                '            *_error(content, error),\n            ("delta"',
+                '            *_metric_cells(content, metrics),\n            ("delta"',
                 '            ("times bound", f"{samples[\'times_bound\']:.1f}" if "times_bound" in samples else ""),\n'
-                '            *_error(content, error),\n            ("delta"',
+                '            *_metric_cells(content, metrics),\n            ("delta"',
             ),
         ],
     },
@@ -216,7 +216,7 @@ COMMAND = Addition(
                 "from jaxbandit.lab.cli.distribution_options",
                 "from jaxbandit.lab.cli.count_command import Count\nfrom jaxbandit.lab.cli.distribution_options",
             ),
-            ('    "show": Show,\n', '    "show": Show,\n    "count": Count,\n'),
+            ('"new": New}', '"new": New, "count": Count}'),
         ],
     },
     """
@@ -286,7 +286,8 @@ def test_an_addition_takes_at_most_two_files(what, tmp_path):
     assert len(addition.files) <= 2
     shutil.copytree(ROOT / "jaxbandit", tmp_path / "jaxbandit")
     shutil.copytree(ROOT / "docs" / "_ext", tmp_path / "docs" / "_ext")
-    shutil.copy(ROOT / "docs" / "measure.py", tmp_path / "docs")
+    for name in ("measure.py", "measured.toml"):
+        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
     for name, change in addition.files.items():
         path = tmp_path / name
         if isinstance(change, str):

@@ -323,6 +323,7 @@ def made_up(monkeypatch):
             lane_utilization=1.0,
             devices=["cpu"],
             identity={},
+            more={},
         )
         labels = {"instance": "angle", "algorithm": "lingape", "params": dict(cell.params), "seed": experiment.seed}
         labels |= {"precision": experiment.precision, "truth": truth, "max_rounds": experiment.max_rounds}

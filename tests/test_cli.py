@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -16,6 +17,7 @@ from jaxbandit.decide.loading import load
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab import cli
+from jaxbandit.lab.cli.commands import COMMANDS
 from jaxbandit.lab.experiments import playing as running
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.running import progress
@@ -47,6 +49,21 @@ def fresh(code: str, *argv: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.parametrize("argv", [[], ["help"], ["--help"]])
+def test_help_shows_all_commands_by_groups_in_eighty_columns(argv, capsys):
+    assert cli.main(argv) == 0
+    lines = capsys.readouterr().out.splitlines()
+    named = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")]
+    assert named == list(COMMANDS) and lines.count("Sessions:") == 1
+    assert max(map(len, lines)) <= 80
+
+
+def test_help_of_a_command(capsys):
+    assert cli.main(["help", "gate"]) == cli.main(["gate", "--help"]) == 0
+    first, second = capsys.readouterr().out.split("usage: jaxbandit gate")[1:]
+    assert first == second
+
+
 @pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["--help"], ["run", "--help"], ["--version"]])
 def test_help_and_listing_import_no_jax(argv):
     code = (
@@ -62,7 +79,7 @@ def test_list(capsys):
     assert cli.main(["list"]) == 0
     text = capsys.readouterr().out
     for name in (*ALGORITHMS, *ENVIRONMENTS, "crowd", "five_arms", "ucboost"):
-        assert f"  {name}" in text
+        assert re.search(rf"  {name}$|  {name}  ", text, re.MULTILINE), name
     assert cli.main(["list", "--json"]) == 0
     listing = json.loads(capsys.readouterr().out)
     assert {item["name"]: item["kind"] for item in listing["algorithms"]} == {n: e.kind for n, e in ALGORITHMS.items()}

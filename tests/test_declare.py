@@ -215,7 +215,8 @@ assert not jaxbandit.__file__.startswith(ROOT), jaxbandit.__file__
 from jaxbandit.base.declaration import declaration_of
 from jaxbandit.lab import cli
 from jaxbandit.lab.specs.registry import ALGORITHMS
-for argv in (["list"], ["show", "patient"], ["run", "own.toml", "--out", "there"]):
+listed = ["list", "plus a bonus"], ["list", "around the means"]
+for argv in (*listed, ["show", "patient"], ["run", "own.toml", "--out", "there"]):
     assert cli.main(argv) == 0
 import algorithm_tables, measure, parts, reference_pages, test_conformance
 print(algorithm_tables.tables({}, {}))

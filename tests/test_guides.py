@@ -41,7 +41,10 @@ def test_a_listing_fits_80_columns_and_one_group_is_a_part_of_it(capsys):
     everything = printed(capsys, "list")
     assert max(map(len, everything.splitlines())) <= 80
     some = printed(capsys, "list", "--kind", "identify")
-    assert some in everything
+    assert len(everything.splitlines()) <= 80 and all(f" {name}" in everything for name in ALGORITHMS)
+    about = printed(capsys, "list", "DUEL")
+    assert "  rucb " in about and "  thompson " not in about and max(map(len, about.splitlines())) <= 80
+    assert "occurs in no name" in refused(capsys, "list", "no such thing")
     assert "  lingape " in some and "  ucb1 " not in some and "  bernoulli " not in some
     found = json.loads(printed(capsys, "list", "--kind", "identify", "--json"))
     assert [row["name"] for row in found["algorithms"]] == [e.name for e in ALGORITHMS.values() if e.kind == "identify"]

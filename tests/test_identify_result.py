@@ -193,7 +193,7 @@ def test_round_trip_is_bytewise(tmp_path):
 
 
 def test_every_key_is_documented():
-    text = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parent.parent / "docs" / "outputs.md").read_text(encoding="utf-8")
     truth = {"characteristic_time": 1.0}
     whole = stopping([30, 40], params={"delta": 0.1}, truth=truth, warnings=["w"]).to_json()
     censored = stopping([30, 1000], outcome=[0, LATE]).to_json()

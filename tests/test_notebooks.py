@@ -1,4 +1,4 @@
-"""Notebooks: kept without outputs, and every cell runs, on small sizes, with neither an error nor a warning."""
+"""Notebooks: kept with their figures, and every cell runs, on small sizes, with neither an error nor a warning."""
 
 import re
 import sys
@@ -14,6 +14,9 @@ nbclient = pytest.importorskip("nbclient")
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "notebooks"))
 import links  # noqa: E402
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "docs"))
+import execute as stored  # noqa: E402
 
 PACKAGE = Path(jaxbandit.__file__).resolve().parent
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
@@ -52,7 +55,8 @@ def test_all_notebooks_are_found():
 
 
 @every_notebook
-def test_kept_without_outputs_and_with_little_metadata(path):
+def test_kept_with_its_figures_and_with_little_metadata(path):
+    """`python docs/execute.py NAME` stores them."""
     notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
@@ -60,8 +64,13 @@ def test_kept_without_outputs_and_with_little_metadata(path):
     assert notebook.metadata.language_info == {"name": "python"}  # no version: it would change from author to author
     for cell in notebook.cells:
         assert not cell.metadata, cell.id
-        assert not cell.get("outputs"), cell.id
+        for output in cell.get("outputs", []):
+            assert output.get("name") != "stderr" and output.output_type != "error", cell.id
+            assert set(output.get("data", {})) <= {*stored.KEPT}, cell.id
+            assert "jaxbandit: " not in output.get("text", ""), cell.id
         assert cell.get("execution_count") is None, cell.id
+    kinds = [kind for cell in notebook.cells for each in cell.get("outputs", []) for kind in each.get("data", {})]
+    assert kinds.count("image/png") >= 1 and path.stat().st_size < 600_000
     identifiers = [cell.id for cell in notebook.cells]
     assert len(set(identifiers)) == len(identifiers)
     assert not [name for name in identifiers if re.fullmatch("[0-9a-f]{8}", name)]  # chosen, not drawn by an editor
@@ -143,3 +152,19 @@ def test_a_warning_in_a_cell_is_seen_and_the_package_is_the_one_under_test(execu
     notebook = _notebook("import jaxbandit; jaxbandit.__file__", "import warnings; warnings.warn('look here')")
     assert "look here" in execute(notebook)
     assert str(PACKAGE) in notebook.cells[0].outputs[0].data["text/plain"]
+
+
+@pytest.mark.slow
+def test_a_refusal_is_one_line_of_the_cell_and_a_message_and_a_search_is_drawn_once(execute):
+    refused = "import jaxbandit as jb\njb.simulate(jb.algorithms.ucb1(2), 3, horizon=10, num_runs=2)"
+    search = "found = jb.tune(lambda seed, config: config['x'] + seed % 3, [{'x': 0.0}, {'x': 9.0}], budget=40)"
+    notebook = _notebook(refused, f"{search}\nfound.plot()")
+    notebook.cells[0].metadata["tags"] = ["raises-exception"]
+    assert execute(notebook) == ""
+    (error,) = notebook.cells[0].outputs
+    place, code, message = "\n".join(error.traceback).strip().splitlines()
+    assert (
+        "line 2" in place and code.strip().startswith("jb.simulate(") and message.startswith("BadArgument: simulate: ")
+    )
+    kinds = [kind for output in notebook.cells[1].outputs for kind in output.get("data", {})]
+    assert kinds.count("image/png") == 1

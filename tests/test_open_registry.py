@@ -18,7 +18,7 @@ from jaxbandit.lab.specs import references, spec
 
 pytestmark = pytest.mark.slow
 
-CLI = Path(__file__).parent.parent / "docs" / "cli.md"
+PAGE = Path(__file__).parent.parent / "docs" / "toml.md"
 
 SOURCE = '''
 from typing import Literal
@@ -229,8 +229,8 @@ def test_without_a_stopping_rule_there_is_nothing_to_identify(own, capsys, name)
 
 
 def blocks() -> dict[str, str]:
-    """Return the example in docs/cli.md: its module and its experiment."""
-    fenced = re.findall(r"^```(\w+)\n(.*?)^```$", CLI.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    """Return the example in docs/toml.md: its module and its experiment."""
+    fenced = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return {language: text for language, text in fenced if "mine" in text or "steady" in text}
 
 

@@ -127,7 +127,7 @@ def test_pages_count_the_papers_whose_claims_were_compared():
     compared = {paper["title"] for paper in PAPERS.values() if read_claims(paper)}
     quoted = {paper["title"] for paper in PAPERS.values()} - compared
     number, rest = WORDS[len(compared)], WORDS[len(quoted)]
-    assert f"| {number.capitalize()} papers reproduced |" in (ROOT / "README.md").read_text()
+    assert f"{number.capitalize()} papers are [reproduced]" in (ROOT / "README.md").read_text()
     assert f"{number.capitalize()} papers" in (ROOT / "docs/index.md").read_text()
     assert sum("quoted, not verified" in about for about in papers().values()) == len(quoted)
     page = (ROOT / "docs/reproduce.md").read_text()

@@ -189,6 +189,16 @@ def test_bands_of_one_standard_error(axes):
         regret_curves.plot([one], axes, bands="error")  # type: ignore
 
 
+def test_no_band_is_drawn_where_all_runs_are_equal_and_that_is_said_if_it_is_long(axes):
+    regret_curves.plot([result([[5.0, 50.0, 90.0], [5.0, 50.0, 110.0]])], axes)
+    (band,) = axes.collections
+    assert band.get_paths() == [] or band.get_paths()[0].get_extents().x0 > 10  # where they differ
+    assert any("no band where all runs are equal" in text.get_text() for text in axes.texts)
+    axes.clear()
+    regret_curves.plot([result([[5.0, 40.0, 90.0], [5.0, 60.0, 110.0]])], axes)
+    assert not any("no band" in text.get_text() for text in axes.texts)
+
+
 def test_minimax_line_on_request(axes):
     regret_curves.plot([noisy(30.0, truth={"dim": 3})], axes, minimax=True)
     np.testing.assert_allclose(_line(axes, "minimax").get_ydata(), 3 * np.sqrt([1, 10, 100]))

@@ -6,7 +6,7 @@ import sys
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -21,14 +21,27 @@ sys.path += [str(DOCS / "_ext"), str(DOCS)]
 import algorithm_tables  # noqa: E402
 import docstrings  # noqa: E402
 import gallery  # noqa: E402
+import linked_names  # noqa: E402
 import measure  # noqa: E402
+import pictures  # noqa: E402
 import reference_pages  # noqa: E402
 import repository_files  # noqa: E402
 
 PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
 PAGES += "reference/index reference/algorithms reference/generated/jaxbandit.Algorithm "
 PAGES += "reference/generated/jaxbandit.algorithms.kl_ucb notebooks/lingape mathematics "
+PAGES += "all_algorithms glossary "
 PAGES += "arguments results/engine results/accelerators beside gpu contexts evaluate ab metrics settings recipes/index"
+# What somebody may search for, and the guide that has to be found first.
+SEARCHES = {
+    "best arm identification": "choose",
+    "off-policy evaluation": "evaluate",
+    "contextual bandit": "contexts",
+    "always-valid A/B test": "ab",
+    "dueling bandits": "settings",
+    "hyperparameter tuning": "tune",
+    "thompson sampling": "choose",
+}
 LEGIBLE = 4.5  # contrast of text and what is behind it, the least that WCAG 2 (level AA) allows
 
 # Text whose contrast with its background is too small: what is behind it is that of the nearest element that is opaque.
@@ -203,6 +216,8 @@ def test_internal_links_of_the_site_lead_somewhere(site):
             if re.match(r"[a-z]+:|//", target):
                 continue
             file, _, anchor = target.partition("#")
+            if "_modules" in path.parts and "/reference/" in target:
+                continue  # source pages lead to names as their modules call them, of which only some have pages
             to = (path.parent / unquote(file.partition("?")[0])).resolve() if file else path
             if not to.exists() or (anchor and to in pages and unquote(anchor) not in pages[to].anchors):
                 broken.append(f"{path.relative_to(site)}: {target}")
@@ -212,7 +227,7 @@ def test_internal_links_of_the_site_lead_somewhere(site):
 @pytest.mark.slow
 def test_no_page_is_large(site):
     sizes = {path.relative_to(site).as_posix(): path.stat().st_size for path in site.rglob("*.html")}
-    assert {name: size for name, size in sizes.items() if size > 200_000} == {}
+    assert {name: size for name, size in sizes.items() if size > 250_000} == {}  # links of names add a tenth
 
 
 def test_every_page_of_results_is_listed():
@@ -227,6 +242,77 @@ def test_the_site_has_an_llms_txt_and_a_page_for_each_name(site):
     for name in reference_pages.homes():
         page = (site / f"reference/generated/jaxbandit.{name}.html").read_text(encoding="utf-8")
         assert f'id="jaxbandit.{name}"' in page, name
+
+
+class Names(HTMLParser):
+    """The names of the package in code style that are no links."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.within: list[str] = []
+        self.found: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("a", "code", "h1", "h2", "h3", "pre"):
+            self.within.append(tag)
+            self.text = ""
+
+    def handle_endtag(self, tag):
+        if tag in ("a", "code", "h1", "h2", "h3", "pre"):
+            if tag == "code" and self.within == ["code"] and linked_names.path_of(self.text):
+                self.found.append(self.text)
+            self.within.remove(tag)
+
+    def handle_data(self, data):
+        self.text = f"{self.text}{data}" if self.within else ""
+
+
+def test_the_picture_of_an_algorithm_has_a_dot_for_each_measured_on_its_instance():
+    svg = pictures.picture("kl_ucb")
+    same = [
+        name for name, row in pictures.MEASURED.items() if row["instance"] == pictures.MEASURED["kl_ucb"]["instance"]
+    ]
+    assert svg.count("<title>") == len(same) > 20 and f"in gray the {len(same) - 1} others" in svg
+    places = {name: float(x) for x, name in re.findall(r'cx="([\d.]+)"[^>]*><title>(\w+):', svg)}
+    values = {name: pictures.MEASURED[name]["value"] for name in same}
+    one, other = sorted(same, key=lambda name: values[name])[:: len(same) - 1]  # the least and the most regret
+    assert places[one] == min(places.values()) < max(places.values()) == places[other]
+    assert pictures.picture("no_such_algorithm") == ""
+
+
+@pytest.mark.slow
+def test_what_public_functions_return_has_a_page(site):
+    about = (site / "reference/generated/jaxbandit.simulate.html").read_text(encoding="utf-8")
+    assert "running.results.regret.RegretResult.html" in about
+    for name, home in reference_pages.RETURNED.items():
+        page = (site / f"reference/generated/jaxbandit.{home}.{name}.html").read_text(encoding="utf-8")
+        assert f'id="jaxbandit.{home}.{name}"' in page, name
+
+
+@pytest.mark.slow
+def test_names_of_the_package_are_links(site):
+    guides = [*site.glob("*.html"), *site.glob("recipes/*.html")]
+    unlinked = {path.stem: found for path in guides if (found := Names(path).found)}
+    assert len(guides) > 40 and unlinked == {}
+    assert 'href="reference/generated/jaxbandit.algorithms.kl_ucb.html' in (site / "choose.html").read_text()
+
+
+def test_words_that_are_also_names_are_links_where_they_are_meant():
+    assert linked_names.path_of("run") is None and linked_names.path_of("kl_ucb=") is None
+    assert linked_names.path_of("jb.run") == "run" and linked_names.path_of("run(spec)") == "run"
+    assert linked_names.path_of("jb.algorithms.kl_ucb(9)") == linked_names.path_of("kl_ucb") == "algorithms.kl_ucb"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_search_finds_the_guide_first(site, browser):
+    page = browser.new_page()
+    for words, guide in SEARCHES.items():
+        page.goto(f"{(site / 'search.html').as_uri()}?q={quote(words)}")
+        first = page.wait_for_selector("#search-results li a")
+        assert first.get_attribute("href").startswith(f"{guide}.html"), (words, first.get_attribute("href"))
+    page.close()
 
 
 @pytest.mark.slow

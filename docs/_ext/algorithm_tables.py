@@ -1,6 +1,6 @@
 """Tables of what algorithms and environments declare, as Markdown: to choose one, and of their arguments in TOML.
 
-"Choose an algorithm" also has what docs/measure.py measured.
+"All algorithms" also has what docs/measure.py measured.
 """
 
 import json
@@ -40,7 +40,7 @@ def tables(measured: dict[str, dict], instances: dict[str, str]) -> str:
             names = [name for name, e in ALGORITHMS.items() if (e.question, e.setting) == (question, setting)]
             if names:
                 parts += [
-                    f"### {TITLES[question]}: {about}",
+                    f"## {TITLES[question]}: {about}",
                     "",
                     "::::{div} algorithms",
                     *_table(names, measured),

@@ -43,6 +43,8 @@ def cards() -> str:
 
 def _for_the_site(path: Path, repository_url: str) -> str:
     notebook = json.loads(path.read_text(encoding="utf-8"))
+    first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    first["metadata"] = {"tags": ["hide-input"]}  # the installation, which a reader of the site has no use for
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             text = repository_files.rewrite("".join(cell["source"]), NOTEBOOKS, COPIES, repository_url)

@@ -5,6 +5,7 @@ The lists are written when a build begins, so that no public name can be forgott
 
 import ast
 import functools
+import importlib
 import inspect
 import re
 import sys
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import docstrings
+import pictures
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import jaxbandit
 from jaxbandit.base.declaration import SETTINGS
+from jaxbandit.lab.cli import showing
 from jaxbandit.lab.specs.declared import Declared
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
@@ -35,6 +38,18 @@ INSIDE = {
     ).split(),
     "metrics": "Metric Round Checkpoint".split(),
     "space": "choice grid loguniform random_configs static uniform_float uniform_int".split(),
+}
+# Classes of what public functions return, which nobody constructs: no public names, but they have pages.
+RETURNED = {
+    "ResultSet": "running.results.base",
+    "RegretResult": "running.results.regret",
+    "StoppingResult": "running.results.stopping",
+    "BudgetResult": "running.results.budget",
+    "Comparison": "running.results.compare",
+    **dict.fromkeys(["Rollout", "Stopped", "Step"], "engine.rounds.rollout"),
+    "Reproduction": "lab.papers.paper",
+    "AlgorithmPolicy": "decide.logs.policy_of",
+    "SessionDirectory": "decide.sessions.directory",
 }
 for public in ("bounds", *INSIDE):  # documented, and so imported, under their public names
     sys.modules[f"jaxbandit.{public}"] = getattr(jaxbandit, public)
@@ -142,6 +157,9 @@ def _pages() -> Iterator[tuple[str, str]]:
                 text += f"\n## {heading}\n\n" + _listing(headings[heading])
         else:
             text += "\n" + _listing(headings[""])
+        if page == "running":
+            names = [f"{home}.{name}" for name, home in RETURNED.items()]
+            text += "\n## What functions return\n\n" + _listing(names)
         if page == "environments" and KNOWN in headings:
             text += f"\n## {KNOWN}\n\n" + _listing(headings[KNOWN])
         for module in {"tuning": ["space"], "contracts": ["contract"]}.get(page, [page] if page in MODULES else []):
@@ -173,8 +191,13 @@ def _pages() -> Iterator[tuple[str, str]]:
     yield "integrations", f"# Integrations\n\n{about}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
 
 
+def _public(name: str, module: str) -> Any:
+    return functools.reduce(getattr, [*module.split(".")[1:], name], jaxbandit)
+
+
 def _stub(name: str, module: str, page: str) -> str:
-    thing = functools.reduce(getattr, [*module.split(".")[1:], name], jaxbandit)
+    home = importlib.import_module(module) if name in RETURNED else None
+    thing = getattr(home, name) if home else _public(name, module)
     kind = "autoclass" if inspect.isclass(thing) else "autofunction"
     members = "   :members:\n   :member-order: bysource\n" if kind == "autoclass" else ""
     # An orphan: in the table of contents hundreds of names would hide the pages, and take most of a build's time.
@@ -204,15 +227,22 @@ def write_pages(app: Sphinx, config: Any) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def path_of(name: str) -> str | None:
+    """Return the path of a public name, which may be given without its module, such as "algorithms.ucb1"; or None."""
+    paths = (name, *(f"{module}.{name}" for module in ("algorithms", "environments", *INSIDE)))
+    bounds = [f"bounds.{known}" for known in jaxbandit.bounds.__all__]
+    inner = [f"{RETURNED[name]}.{name}"] if name in RETURNED else []
+    return next((path for path in (*paths, *inner) if path in homes() or path in bounds or path in inner), None)
+
+
 def link(code: str) -> str:
     """Return what stands in backticks in a docstring as a link to a public name, or as a literal."""
-    name = code.removeprefix("jb.").removeprefix("jaxbandit.")
-    for path in (name, *(f"{module}.{name}" for module in ("algorithms", "environments", *INSIDE))):
-        if path in homes():
-            return f":py:obj:`~jaxbandit.{path}`"
-    if name.startswith("bounds.") and name.removeprefix("bounds.") in jaxbandit.bounds.__all__:
-        return f":py:obj:`{name.removeprefix('bounds.')} <jaxbandit.{name}>`"
-    return f"``{code}``"
+    path = path_of(code.removeprefix("jb.").removeprefix("jaxbandit."))
+    if path is None:
+        return f"``{code}``"
+    if path.startswith("bounds."):
+        return f":py:obj:`{path.removeprefix('bounds.')} <jaxbandit.{path}>`"
+    return f":py:obj:`~jaxbandit.{path}`"
 
 
 def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -221,6 +251,10 @@ def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines
     if known := ALGORITHMS.get(name.removeprefix("jaxbandit.algorithms.")):
         told = {"Rewards": known.rewards, "Cost of a round": known.cost, "Memory of a run": known.memory}
         lines += [f":{title}: {docstrings.escaped(text)}" for title, text in told.items()]
+        example = showing.about(known.name)[0]["python"]
+        lines += ["", ".. code-block:: python", "", *textwrap.indent(example, "   ").splitlines(), ""]
+        if drawing := pictures.picture(known.name):
+            lines += [".. raw:: html", "", f"   {drawing}", ""]
     if what == "class" and (fields := _fields(thing)):
         lines += ["", ".. code-block:: python", "", *textwrap.indent(fields, "   ").splitlines(), ""]
 
@@ -260,11 +294,17 @@ def signature(
 
 
 def plain(app: Sphinx, env: Any, node: Any, content: nodes.Node) -> nodes.Node | None:
-    """Show a type in a signature that is no public name of the package as text without a link."""
+    """Show a type in a signature that has no page as text without a link."""
     target = node.get("reftarget", "")
+    name = target.split(".")[-1]
+    if name in RETURNED and node.get("refdomain") == "py":
+        full = f"jaxbandit.{RETURNED[name]}.{name}"
+        if target != full:
+            domain = env.get_domain("py")
+            return domain.resolve_xref(env, node["refdoc"], app.builder, "class", full, node, content)
     typed = node.get("refdomain") == "py" and (node.get("reftype") in ("class", "exc") or target == "None")
     public = {path.rpartition(".")[2] for path in homes()}
-    return content if typed and target.split(".")[-1] not in public else None
+    return content if typed and name not in public else None
 
 
 def skip(app: Sphinx, what: str, name: str, thing: Any, skipped: bool, options: Any) -> bool | None:

@@ -18,15 +18,10 @@ RESULTS = re.findall(r"\]\(results/(\w+)\.md\)", (ROOT / "benchmarks" / "RESULTS
 SHOWN = {"benchmarks": "benchmarks/RESULTS.md", "changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 SHOWN |= {f"results/{name}": f"benchmarks/results/{name}.md" for name in RESULTS}
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | {"README.md": "index.md", "notebooks": "gallery.md"}
+# Pages that the site's search leaves out, in which every name occurs and none is explained.
+NOT_FOUND = ("benchmarks", "changelog", "contributing", *(f"results/{name}" for name in RESULTS))
 # Pages below another in the table of contents, by that page: written here, so that the Markdown stays plain.
-BELOW = {
-    "ab": ("recipes/ab_log",),
-    "benchmarks": tuple(f"results/{name}" for name in RESULTS),
-    "choose": ("clock",),
-    "cli": ("arguments",),
-    "tune": ("halving", "sessions", "integrations"),
-    "write_your_own": ("contributing", "design"),
-}
+BELOW = {"benchmarks": tuple(f"results/{name}" for name in RESULTS)}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^(```+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 
@@ -78,6 +73,8 @@ def read(app: Sphinx, page: str, content: list[str]) -> None:
     if shown:
         app.env.note_dependency(str(source))
     content[0] = rewrite(text, source.parent, (DOCS / page).parent, app.config.repository_url)
+    if page in NOT_FOUND:
+        content[0] = f"---\nnosearch: true\n---\n{content[0]}"
     if page in BELOW:
         content[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(BELOW[page]) + "\n```\n"
 

@@ -3,7 +3,10 @@
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from typing import Any
+
+from jaxbandit.support.text import in_jupyter
 
 LAB = {  # module: package
     "xarray": "xarray",
@@ -49,8 +52,14 @@ def lab() -> AbstractContextManager[None]:
 def bar(show: bool | None) -> Any:
     """Return tqdm if a progress bar is to be shown, and None otherwise.
 
-    None shows one if stderr is a terminal and tqdm is installed. True raises a MissingExtra without tqdm.
+    None shows one if stderr is a terminal and tqdm is installed, or in Jupyter if ipywidgets are. True raises a
+    MissingExtra without tqdm.
     """
+    # Without ipywidgets tqdm warns, and writes into the red box of errors.
+    if show is not False and in_jupyter() and find_spec("ipywidgets") and find_spec("tqdm"):
+        from tqdm.notebook import tqdm
+
+        return tqdm
     if sys.stderr is None or not (sys.stderr.isatty() if show is None else show):  # None if it was closed
         return None
     try:

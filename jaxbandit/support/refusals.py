@@ -4,10 +4,13 @@ An error is one line that names the place, the key or argument, the value and wh
 """
 
 import errno
+import re
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn
 
+INSIDE = re.compile(r"[/\\](jaxbandit|IPython|contextlib)[/\\.]")  # files whose lines no user has written
 SHOWN = 60  # the most characters of a wrong value that a message repeats
 MOST_SAID = 400  # the most characters of the message of somebody else's exception
 MOST_BITS = 1000
@@ -16,6 +19,12 @@ MOST_NAME = 200  # characters of a misspelled name; comparing longer ones takes 
 
 class BadInput(ValueError):
     """An input cannot be used. The message is one line that names the place, the key, the value and what is allowed."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the line of the user's code and the message, without what lies between them."""
+        frames = [each for each in traceback.extract_tb(self.__traceback__) if not INSIDE.search(each.filename)]
+        lines = "".join(traceback.format_list(frames[-1:])).splitlines()
+        return [*lines, f"{type(self).__name__}: {self}"]
 
 
 class BadArgument(BadInput):

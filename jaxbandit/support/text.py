@@ -77,10 +77,19 @@ def wrapped(head: str, *texts: str) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr with the name of the package in front; nothing if stderr is closed."""
-    if sys.stderr is not None:  # print would take stdout instead
+    """Print a line on stderr with the name of the package in front; nothing if stderr is closed.
+
+    In Jupyter it goes to stdout, because stderr is shown there in the red of errors.
+    """
+    stream = sys.stdout if in_jupyter() else sys.stderr
+    if stream is not None:  # print would take stdout instead
         with contextlib.suppress(OSError, ValueError):
-            print(f"jaxbandit: {printable(line)}", file=sys.stderr, flush=True)
+            print(f"jaxbandit: {printable(line)}", file=stream, flush=True)
+
+
+def in_jupyter() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    return "ipykernel.kernelapp" in sys.modules
 
 
 def _parts(head: Sequence[str], widths: Sequence[int], keys: int, room: int) -> list[list[int]]:

@@ -181,7 +181,11 @@ def compile_program(
             return function(*arguments)
 
         # All arguments are in the text by which a program is kept: two that use different ones must not look alike.
-        return jax.jit(anew, donate_argnums=donate, keep_unused=True).lower(*examples)
+        lowered = jax.jit(anew, donate_argnums=donate, keep_unused=True).lower(*examples)
+        if _partitions(lowered) == 1:
+            return lowered
+        # A program for several devices is not kept, and nothing says how an unused argument is divided among them.
+        return jax.jit(anew, donate_argnums=donate).lower(*examples)
 
     def attempt(whole: bool) -> tuple[Any, bool]:
         """The compiled function, and whether it calls a library."""
@@ -201,6 +205,12 @@ def compile_program(
             return jax.block_until_ready(compiled(*arguments))
 
     return one_at_a_time
+
+
+def _partitions(lowered: Any) -> int:
+    """Return among how many devices a program is divided."""
+    attributes = lowered.compiler_ir("stablehlo").operation.attributes
+    return attributes["mhlo.num_partitions"].value if "mhlo.num_partitions" in attributes else 1
 
 
 def _compile(lowered: Lowered, device: Device, whole: bool) -> Any:

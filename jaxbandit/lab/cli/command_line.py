@@ -117,8 +117,13 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
         listing.show("--json" in argv, *words[2:])
         return DONE
 
-    from jaxbandit.lab.cli.commands import COMMANDS, command_of
+    from jaxbandit.lab.cli.commands import COMMANDS, command_of, overview
 
+    if argv in ([], ["help"], ["-h"], ["--help"]):
+        print(overview())
+        return DONE
+    if argv[0] == "help":
+        argv = [*argv[1:], "--help"]
     stderr = io.StringIO()
     try:
         with contextlib.redirect_stderr(stderr):

@@ -5,8 +5,10 @@ JAX is imported only where it is needed, so that help and listings appear immedi
 
 import contextlib
 import functools
+import inspect
 import operator
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,32 +199,42 @@ class Completion:
         return DONE
 
 
-COMMANDS = {
-    "list": List,
-    "show": Show,
-    "new": New,
-    "run": Run,
-    "reproduce": Reproduce,
-    "audit": Audit,
-    "plot": Plot,
-    "report": Report,
-    "compare": Compare,
-    "merge": Merge,
-    "ask": Ask,
-    "tell": Tell,
-    "withdraw": Withdraw,
-    "expire": Expire,
-    "close": Close,
-    "open": Open,
-    "status": Status,
-    "repair": Repair,
-    "tune": Tune,
-    "ab": AB,
-    "evaluate": Evaluate,
-    "gate": Gate,
-    "bench": Bench,
-    "completion": Completion,
+GROUPS = {
+    "Algorithms and environments": {"list": List, "show": Show, "new": New},
+    "Experiments": {
+        "run": Run,
+        "reproduce": Reproduce,
+        "audit": Audit,
+        "compare": Compare,
+        "report": Report,
+        "plot": Plot,
+        "merge": Merge,
+    },
+    "Decisions about what you measure": {"tune": Tune, "ab": AB, "evaluate": Evaluate, "gate": Gate},
+    "Sessions": {
+        "ask": Ask,
+        "tell": Tell,
+        "withdraw": Withdraw,
+        "expire": Expire,
+        "close": Close,
+        "open": Open,
+        "status": Status,
+        "repair": Repair,
+    },
+    "Tools": {"bench": Bench, "completion": Completion},
 }
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+
+def overview() -> str:
+    """Return the help of `jaxbandit` alone: its commands by groups, in lines of at most 80 characters."""
+    lines = ["usage: jaxbandit COMMAND ...", "", "Bandit algorithms with error bars."]
+    for title, group in GROUPS.items():
+        lines += ["", f"{title}:"]
+        for name, command in group.items():
+            about = f"  {name:<11}{inspect.cleandoc(command.__doc__ or '').partition('.')[0]}"
+            lines += textwrap.wrap(about, 80, subsequent_indent=" " * 13)
+    return "\n".join([*lines, "", "jaxbandit COMMAND --help describes a command, jaxbandit show NAME an algorithm."])
 
 
 def command_of(argv: Sequence[str]) -> Callable[[], int]:
@@ -231,7 +243,7 @@ def command_of(argv: Sequence[str]) -> Callable[[], int]:
     return tyro.cli(
         functools.reduce(operator.or_, options),
         prog="jaxbandit",
-        description="Bandit algorithms as pure functions, thousands of independent runs at once.",
+        description="Bandit algorithms with error bars.",
         args=argv,
         config=(tyro.conf.FlagCreatePairsOff,),
     )

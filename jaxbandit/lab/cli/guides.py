@@ -14,8 +14,10 @@ from jaxbandit.support.refusals import BadInput, unwritable
 
 @dataclass(frozen=True)
 class List:
-    """List algorithms, wrappers, environments and embedded experiments, with one line each."""
+    """List algorithms, environments and embedded experiments; with WORD those that it describes, each in a line."""
 
+    word: Annotated[Positional[str], arg(metavar="[WORD]")] = ""
+    """List only what has this word in its name or in the line about it, such as dueling."""
     kind: Literal["simulate", "identify", "wrapper", "environment", "experiment"] | None = None
     """List only one group, for example simulate: algorithms for a fixed horizon, or identify: algorithms that stop.
     Default: all groups."""
@@ -27,7 +29,7 @@ class List:
 
     def __call__(self) -> int:
         """Print the listing."""
-        listing.show(self.json, self.kind, self.package)
+        listing.show(self.json, self.kind, self.package, self.word)
         return DONE
 
 

@@ -72,19 +72,34 @@ def _row(entry: Entry) -> Row:
     return row | ({"kind": entry.kind, "setting": entry.setting} if entry.question else {})
 
 
-def show(as_json: bool, kind: str | None = None, package: str | None = None) -> None:
-    """Print the listing as text of at most 80 columns, or as one JSON document."""
+def show(as_json: bool, kind: str | None = None, package: str | None = None, word: str = "") -> None:
+    """Print the listing as text of at most 80 columns, or as one JSON document.
+
+    Names alone fit a screen; with a choice of them, each has its line.
+    """
     if as_json:
         print(json.dumps(listing(kind, package), indent=1), file=streams.output())
         return
+    brief, found = kind is None and package is None and not word, False
     for group, rows in _groups(kind, package).items():
-        print(HEADINGS[group])
+        rows = [row for row in rows if word.lower() in f"{row['name']} {row['summary']}".lower()]
+        found = found or bool(rows)
+        if rows:
+            print(HEADINGS[group])
         for setting, heading in [*SETTINGS.items(), (None, "")]:
             some = [row for row in rows if row.get("setting") == setting]
             if some and heading:
                 print(f" {heading}:")
+            if some and brief:
+                names = "  ".join(row["name"] for row in some)
+                print(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
+                continue
             for row in some:
                 _print(row)
+    if word and not found:
+        refuse("list:", f" WORD = {word!r}, occurs in no name and no summary; jaxbandit list prints all names")
+    if brief:
+        print("`jaxbandit list WORD` describes those that have the word in their name or line")
     if kind is None:
         print("`jaxbandit show NAME` prints arguments, a line of Python and a TOML example")
 

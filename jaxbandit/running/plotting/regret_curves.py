@@ -48,6 +48,7 @@ WORDS = {
 }  # quantity -> (its name in the title, its name at the axis); a metric has its own name in both
 DYNAMIC = "mean dynamic regret"  # in the title, if the means change over time
 BAYESIAN = "mean Bayesian regret"  # if each run draws its own instance
+EQUAL = "There is no band where all runs are equal; their interval is in the table."
 CURVE = "curve"
 LINE_HEIGHT = 0.047  # fraction of the axes of a figure of our size that one label at the end of a curve needs
 
@@ -95,7 +96,7 @@ def plot(
         _log_regret(ax, results, what)
     top = max((end for end, *_ in ends), default=0.0)
     theory.mark_changes(ax, results[0])
-    notes = []
+    notes = [EQUAL] if any(_equal_for_long(result, what, top) for result in results) else []
     for name, text, bound, style in theory.lines(results, what, minimax):
         near = bound[-1] <= 1.5 * top  # farther up it would flatten the curves
         if not (near or log) or (log and bound[-1] <= 0):
@@ -183,11 +184,18 @@ def _curve(ax: Axes, result: Any, name: str, order: int, what: str, bands: Bands
     (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE, **dot)
     if result.counted_in(what) > 1:
         low, high = band(result, what, bands)
-        known = np.isfinite(low) & np.isfinite(high)
+        # Where all runs are equal the upper end of the interval is that of later rounds, which would be a rectangle.
+        known = np.isfinite(low) & np.isfinite(high) & (result.moments(what)[1] > 0)
         ax.fill_between(rounds, low, high, where=known, color=color, alpha=0.22, linewidth=0)
         if len(rounds) == 1 and known.all():
             ax.vlines(rounds, low, high, color=color, linewidth=1.4)
     return line
+
+
+def _equal_for_long(result: Any, what: str, top: float) -> bool:
+    """Return whether all runs of a result are equal until the mean is a tenth of the figure's height."""
+    mean, variance = result.moments(what)
+    return result.counted_in(what) > 1 and bool((abs(mean[variance == 0]) > 0.1 * abs(top)).any())
 
 
 def _log_regret(ax: Axes, results: Sequence[Any], what: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandit.running.plotting.style import COLORS, GRAY, INK, plain_text, quiet, scale
 from jaxbandit.support.extras import lab
+from jaxbandit.support.text import in_jupyter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +32,8 @@ def plot_tuning(result: Any, figure: Figure | None = None) -> Figure:
             import matplotlib.pyplot as plt
 
         figure = plt.figure(layout="constrained")
+        if in_jupyter():  # which shows a result that is a figure, and once more each figure that is open
+            plt.close(figure)
     figure.set_size_inches(WIDTH, HEIGHT + ROW * len(order))
     left, middle, right = figure.subplots(1, 3, width_ratios=(4, 5, 3))
     _left(left, result)
