@@ -91,7 +91,7 @@ def test_an_argument_of_another_place_is_refused_with_its_place(verb):
 
 
 def test_verbs_have_few_arguments():
-    most = {jb.simulate: 14, jb.identify: 12, jb.sweep: 6}
+    most = {jb.simulate: 14, jb.identify: 14, jb.sweep: 6}  # identify has what simulate has: metrics and keep
     assert all(len(inspect.signature(verb).parameters) <= number for verb, number in most.items())
 
 
