@@ -33,6 +33,7 @@ import numpy as np
 
 from jaxbandit.base.arguments import OpenUnit
 from jaxbandit.base.calls import checked
+from jaxbandit.theory.comparisons.betting import log_mixture
 
 GRID = 120  # thresholds t of the upper bound, among them many simple fractions
 EVERY = 10  # scores between two sizes whose upper bound is remembered, and the inverse of their share of a long sample
@@ -100,7 +101,7 @@ class ShortfallBounds:
             middle = (low + high) / 2
             least = np.maximum(self._worst * (thresholds - middle), 0.0)
             logs = np.cumsum(np.log1p(STAKES * ((least - short) / (thresholds - least))[:, None]), axis=0)
-            low, high = (middle, high) if _mixture(logs).max() >= self._enough else (low, middle)
+            low, high = (middle, high) if log_mixture(logs, _LOG_WEIGHTS).max() >= self._enough else (low, middle)
         return low
 
     def _upper(self) -> float:
@@ -113,12 +114,5 @@ class ShortfallBounds:
             most = np.maximum(self._worst * (over - middle), _SMALL)
             short = np.maximum(over[:, None] - values, 0.0) / most[:, None]
             logs = np.einsum("v,tvs->ts", counts, np.log1p(STAKES * (short - 1)[..., None]))
-            low, high = (low, middle) if _mixture(logs).min() >= self._enough else (middle, high)
+            low, high = (low, middle) if log_mixture(logs, _LOG_WEIGHTS).min() >= self._enough else (middle, high)
         return min(high + _ROUNDING, 1.0)
-
-
-def _mixture(log_wealth: np.ndarray) -> np.ndarray:
-    """The log of the mixture of the wealth of all stakes, along the last axis."""
-    weighted = log_wealth + _LOG_WEIGHTS
-    most = weighted.max(axis=-1)
-    return most + np.log(np.exp(weighted - most[..., None]).sum(axis=-1))

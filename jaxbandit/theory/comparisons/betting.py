@@ -107,10 +107,11 @@ def _of_pool(differences: np.ndarray, means: np.ndarray) -> np.ndarray:
     return np.where(possible[..., None], np.log1p(STAKES * np.where(possible, shares, 0.0)[..., None]), _CERTAIN)
 
 
-def log_mixture(log_wealth: np.ndarray) -> np.ndarray:
+def log_mixture(log_wealth: np.ndarray, log_weights: np.ndarray = LOG_WEIGHTS) -> np.ndarray:
     """Return the log of the mixture of the wealth of all stakes, along the last axis."""
-    most = (log_wealth + LOG_WEIGHTS).max(axis=-1)
-    return most + np.log(np.exp(log_wealth + LOG_WEIGHTS - most[..., None]).sum(axis=-1))
+    weighted = log_wealth + log_weights
+    most = weighted.max(axis=-1)
+    return most + np.log(np.exp(weighted - most[..., None]).sum(axis=-1))
 
 
 class BoundedDifferences(PairRows):
