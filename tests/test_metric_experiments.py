@@ -150,9 +150,6 @@ def test_metrics_of_other_modules_are_not_imported_if_that_is_asked(folder):
     with pytest.raises(BadInput, match=r"metrics\[2\] = .*, names code outside the package, which is not imported"):
         spec.parse(text, "metrics.toml", imports=False)
     spec.parse(text | {"metrics": ["reward", "cost(0)"]}, "metrics.toml", imports=False)
-    with pytest.raises(BadInput, match=r"metrics = .*: only for kind = \"simulate\""):
-        kept = {key: text[key] for key in ("runs", "instance")} | {"algorithm": [{"type": "lucb", "delta": 0.1}]}
-        spec.parse(kept | {"kind": "identify", "metrics": ["reward"]}, "metrics.toml")
 
 
 @pytest.mark.slow
