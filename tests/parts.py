@@ -33,9 +33,9 @@ MEANS = [0.2, 0.5, 0.6]
 # every function and kind that a registered rule has, and every primitive, by the ranks of what it reads.
 ONE_OF_EACH_FORM = (
     "ada_ucb adaptive_full_bandit batched_elimination bayes_ucb bayes_ucb_gaussian_unknown besa betting_race "
-    "budgeted_race cascade_ucb clucb combinatorial_thompson dmed escb exp3 giro glr_klucb gp_ts kl_ucb lb_sda "
+    "budgeted_race cascade_ucb clucb combinatorial_thompson d_lin_ucb dmed escb exp3 giro glr_klucb gp_ts lb_sda "
     "lin_game logistic_epsilon neural_linear oam_practical oracle_restart primal_dual_bwk quantile_race raw_ucb "
-    "rucb sa_foa saqm sequential_halving swa thompson thompson_gaussian_unknown top_two track_and_stop ucb1 ucb_glm "
+    "rucb sa_foa saqm sequential_halving thompson thompson_gaussian_unknown top_two track_and_stop ucb1 ucb_glm "
     "xy_adaptive"
 ).split()
 
