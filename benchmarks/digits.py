@@ -59,7 +59,7 @@ def space(count: int) -> dict[str, np.ndarray]:
     """Return configurations drawn at random."""
     laws = {
         "lr": jb.space.loguniform(1e-3, 1.0),
-        "momentum": jb.space.uniform_float(0.0, 0.99),
-        "init": jb.space.uniform_float(0.5, 2.0),
+        "momentum": jb.space.uniform(0.0, 0.99),
+        "init": jb.space.uniform(0.5, 2.0),
     }
     return jb.space.random_configs(jax.random.key(1), count, **laws)

@@ -27,7 +27,7 @@ INNER = 5  # steps of SGD in one step of a training
 IMAGES = 64  # in one step of SGD
 SPACE = {
     "lr": jb.space.loguniform(1e-3, 10.0),
-    "momentum": jb.space.uniform_float(0.0, 0.99),
+    "momentum": jb.space.uniform(0.0, 0.99),
     "decay": jb.space.loguniform(1e-6, 1e-1),
     "scale": jb.space.loguniform(1e-2, 10.0),
 }

@@ -54,10 +54,10 @@ SEARCHES = {
     "successive_halving": lambda: _halved(jb.successive_halving, min_steps=1, max_steps=4),
     "hyperband": lambda: jb.hyperband(TRAINEE, lambda seed, count: {"x": np.arange(count) / 8}, max_steps=4),
     "search": lambda: jb.search(
-        score, {"x": jb.space.uniform_float(0.0, 1.0), "act": jb.space.choice(["a", "b"])}, "random", extra=3, budget=60
+        score, {"x": jb.space.uniform(0.0, 1.0), "act": jb.space.choice(["a", "b"])}, "random", extra=3, budget=60
     ),
     "search without finalists": lambda: jb.search(
-        score, {"x": jb.space.uniform_float(0.0, 1.0)}, "random", finalists=1, budget=9
+        score, {"x": jb.space.uniform(0.0, 1.0)}, "random", finalists=1, budget=9
     ),
 }
 

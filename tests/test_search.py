@@ -18,7 +18,7 @@ from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
-SPACE = {"x": jb.space.uniform_float(0.0, 1.0), "lr": jb.space.loguniform(1e-4, 1.0)}
+SPACE = {"x": jb.space.uniform(0.0, 1.0), "lr": jb.space.loguniform(1e-4, 1.0)}
 CALLS: list[tuple[int, str]] = []
 
 
@@ -293,7 +293,7 @@ def test_wrong_arguments_are_refused_in_one_line_before_any_training(case):
 def test_a_directory_of_another_search_is_refused(tmp_path):
     searched(directory=tmp_path / "here")
     for other, words in (
-        ({"space": {"x": jb.space.uniform_float(0.0, 2.0)}}, "the directory holds another proposal 0 than x ="),
+        ({"space": {"x": jb.space.uniform(0.0, 2.0)}}, "the directory holds another proposal 0 than x ="),
         ({"seed": 1}, "holds scores with seed = 0"),
         ({"proposer": lambda history, seed: {"x": 0.5}, "space": None}, "holds scores with proposer = random"),
         ({"at_once": 3}, "holds scores with at_once = 64"),
@@ -339,7 +339,7 @@ def test_static_values_of_a_space_stay_static():
         seen.append(config["width"])
         return jax.random.normal(key, (config["width"],)).sum() + config["x"]
 
-    space = {"x": jb.space.uniform_float(1, 5), "width": jb.space.choice(jb.space.static([2, 3]))}
+    space = {"x": jb.space.uniform(1, 5), "width": jb.space.choice(jb.space.static([2, 3]))}
     result = searched(space, function=traced, finalists=2)
     assert "cannot be traced" not in str(result.notes)
     assert set(seen) == {2, 3} and {type(width) for width in seen} == {int}
@@ -370,7 +370,7 @@ def test_the_table_of_proposals_that_are_certified(proposer, runs, mean, se, cla
         own = [int(config[name] * 2**53) for name in names]
         return at + sd * np.random.default_rng([seed, *own]).normal()
 
-    space, true, apart, wrong = {name: jb.space.uniform_float(0.0, 1.0) for name in names}, [], [], 0
+    space, true, apart, wrong = {name: jb.space.uniform(0.0, 1.0) for name in names}, [], [], 0
     for seed in range(runs):
         result = searched(space, proposer, function=noisy, seed=seed, max_trainings=100)
         means = [surface([result.configs.row(i)[name] for name in names])[0] for i in range(result.configs.count)]

@@ -212,7 +212,7 @@ GROWS = grows(1.0)
 
 
 def draws(key, n):
-    return jb.space.random_configs(key, n, x=jb.space.uniform_float(0.0, 1.0))
+    return jb.space.random_configs(key, n, x=jb.space.uniform(0.0, 1.0))
 
 
 def fails(x):

@@ -99,7 +99,7 @@ proposals = 20
 extra = 3
 at_once = 7
 [space]
-x.uniform_float = [0.1, 0.9]
+x.uniform = [0.1, 0.9]
 y.loguniform = [1e-3, 1.0]
 n.uniform_int = [1, 3]
 act.choice = ["a", "b"]
@@ -213,7 +213,7 @@ SPACES = {
     "one end": (SPACED.replace("[1, 3]", "[1]"), "space.n.uniform_int = [1], must be a list of two numbers"),
     "order": (SPACED.replace("[1, 3]", "[3, 1]"), "space.n.uniform_int[1] = 1, must be greater than 3"),
     "whole": (SPACED.replace("[1, 3]", "[1, 3.5]"), "space.n.uniform_int[1] = 3.5, must be an integer"),
-    "text": (SPACED.replace("[0.1, 0.9]", '["a", 1]'), 'space.x.uniform_float[0] = "a", must be a finite number'),
+    "text": (SPACED.replace("[0.1, 0.9]", '["a", 1]'), 'space.x.uniform[0] = "a", must be a finite number'),
     "static": (SPACED.replace('["width"]', '["depth"]'), 'static[0] = "depth", must be one of x, y, n, act, width'),
     "rule": (SPACED + '[[algorithm]]\ntype = "student_race"\ndelta = 0.1\n', "algorithm: only for [configs]"),
     "empty": (SPACED.partition("[space]")[0] + "[space]\n", "space = {}, must be a table"),

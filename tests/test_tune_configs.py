@@ -68,7 +68,7 @@ def test_grids_and_draws():
     ]
     key, laws = (
         jax.random.key(0),
-        {"lr": jb.space.loguniform(1e-4, 1), "n": jb.space.uniform_int(2, 4), "u": jb.space.uniform_float(-1, 1)},
+        {"lr": jb.space.loguniform(1e-4, 1), "n": jb.space.uniform_int(2, 4), "u": jb.space.uniform(-1, 1)},
     )
     drawn = jb.space.random_configs(key, 4000, **laws)
     more = jb.space.random_configs(key, 4000, **laws, w=jb.space.choice(jb.space.static([8, 16])))

@@ -145,7 +145,7 @@ def test_known_scores_enter_a_directory_once_and_may_not_contradict_it(tmp_path)
 def test_a_mistake_in_a_program_is_not_advised_to_be_counted_as_a_failure(error):
     for search in (
         lambda train: jb.tune(train, GRID, budget=90),
-        lambda train: jb.search(train, {"a": jb.space.uniform_float(0.0, 1.0)}, "random", budget=90),
+        lambda train: jb.search(train, {"a": jb.space.uniform(0.0, 1.0)}, "random", budget=90),
     ):
         with pytest.raises(BadInput, match=f"raises {error.__name__}.*; mend train") as caught:
             search(Counted(20, error("seven")))

@@ -37,7 +37,7 @@ INSIDE = {
         "none never no_context Choice Chosen Phases Replan Batch BatchRewards SetPulls Schedule Outcome Promise Truth"
     ).split(),
     "metrics": "Metric Round Checkpoint".split(),
-    "space": "choice grid loguniform random_configs static uniform_float uniform_int".split(),
+    "space": "choice grid loguniform random_configs static uniform uniform_int".split(),
 }
 # Classes of what public functions return, which nobody constructs: no public names, but they have pages.
 RETURNED = {

@@ -55,7 +55,7 @@ def read_space(space: Any) -> Space:
         checks.wrong("space", space, allowed)
     for name, law in space.items():
         if not isinstance(name, str) or not isinstance(law, Distribution):
-            remedy = "must be loguniform, uniform_float, uniform_int or choice of something"
+            remedy = "must be loguniform, uniform, uniform_int or choice of something"
             raise ValueError(f"space: {name} = {law!r}, {remedy}")
     static = {name: law.static for name, law in space.items()}
     return Space(lambda trial: {name: law.suggest(trial, name) for name, law in space.items()}, static)

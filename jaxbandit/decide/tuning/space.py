@@ -78,7 +78,7 @@ def random_configs(key: Key, n: Count, /, **distributions: Distribution) -> dict
     Args:
       key: a JAX PRNG key.
       n: number of configurations.
-      **distributions: a distribution for each hyperparameter: `loguniform`, `uniform_float`, `uniform_int` or
+      **distributions: a distribution for each hyperparameter: `loguniform`, `uniform`, `uniform_int` or
         `choice`.
 
     Returns:
@@ -92,7 +92,7 @@ def random_configs(key: Key, n: Count, /, **distributions: Distribution) -> dict
     columns = {}
     for i, (name, law) in enumerate(distributions.items()):
         if not isinstance(law, Distribution):
-            remedy = "must be loguniform, uniform_float, uniform_int or choice of something"
+            remedy = "must be loguniform, uniform, uniform_int or choice of something"
             raise ValueError(f"{name} = {law!r}, {remedy}")
         columns[name] = law.draw(jax.random.fold_in(key, i), n)
     return columns
@@ -117,7 +117,7 @@ def loguniform(low: Annotated[float, Arg(number(0, open_low=True))], high: Above
 
 
 @checked
-def uniform_float(low: Annotated[float, Arg(number())], high: Above) -> Distribution:
+def uniform(low: Annotated[float, Arg(number())], high: Above) -> Distribution:
     """Return the uniform distribution on [low, high).
 
     Args:
@@ -126,7 +126,7 @@ def uniform_float(low: Annotated[float, Arg(number())], high: Above) -> Distribu
     """
     return Distribution(
         lambda key, n: low + _unit(key, n) * (high - low),
-        f"uniform_float({low}, {high})",
+        f"uniform({low}, {high})",
         lambda trial, name: trial.suggest_float(name, low, high),
     )
 

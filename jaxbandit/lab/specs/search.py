@@ -23,7 +23,7 @@ from jaxbandit.support.refusals import BadArgument, refuse, wrong
 
 KIND = "tune"
 _CONFIGS = ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')
-LAWS = "loguniform", "uniform_float", "uniform_int", "choice"
+LAWS = "loguniform", "uniform", "uniform_int", "choice"
 _LAW = values(
     "one of " + ", ".join(f"{{ {law} = {'[low, high]' if law != 'choice' else '[...]'} }}" for law in LAWS),
     lambda value: isinstance(value, dict) and len(value) == 1 and next(iter(value)) in LAWS,
