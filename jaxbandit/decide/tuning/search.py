@@ -65,7 +65,7 @@ def search(
 
     Args:
       train: function (key, config) -> score, or (seed: int, config) -> score, as for `tune`.
-      space: a dictionary of `loguniform`, `uniform`, `uniform_int` or `choice`; or a function of a trial that
+      space: a dictionary of `loguniform`, `space.uniform`, `uniform_int` or `choice`; or a function of a trial that
         returns a dictionary, and asks `trial.suggest_float(name, low, high, log=True)`, `trial.suggest_int` and
         `trial.suggest_categorical` for values, so that it may be conditional. In dictionaries that such a function
         returns all numbers are traced. None if the proposer is a function.

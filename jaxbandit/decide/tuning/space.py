@@ -78,7 +78,7 @@ def random_configs(key: Key, n: Count, /, **distributions: Distribution) -> dict
     Args:
       key: a JAX PRNG key.
       n: number of configurations.
-      **distributions: a distribution for each hyperparameter: `loguniform`, `uniform`, `uniform_int` or
+      **distributions: a distribution for each hyperparameter: `loguniform`, `space.uniform`, `uniform_int` or
         `choice`.
 
     Returns:
