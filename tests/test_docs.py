@@ -127,6 +127,23 @@ def test_code_of_a_page_prints_what_it_shows(document, tmp_path, monkeypatch):
         prints_what_it_shows(document)
 
 
+def test_each_guide_has_a_figure_of_its_present_code():
+    """`python docs/figures.py NAME` draws those of a page; the digest of the code stands in the file."""
+    sys.path.append(str(ROOT / "docs"))
+    import figures
+
+    pages = {document: ROOT / document for document in [*(each.values[0] for each in EXECUTED), "docs/sessions.md"]}
+    found = {document: figures.figures(page) for document, page in pages.items()}
+    assert [document for document in found if not found[document] and "recipes" not in document] == []
+    shown = [(document, *figure) for document, some in found.items() for figure in some]
+    assert [name for _, name, text in shown if len(text) < 40] == []  # characters of the text that stands for it
+    drawn = {name: figures.stored(name) for _, name, _ in shown}
+    assert [
+        name for document, name, _ in shown if drawn[name] != figures.digest(figures.code(pages[document], name))
+    ] == []
+    assert {path.name for path in figures.PLACE.iterdir()} == set(drawn)
+
+
 TYPES = """
 import typing
 world = jb.environments.bernoulli([0.1, 0.9])
