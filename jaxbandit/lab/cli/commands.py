@@ -74,6 +74,8 @@ class Run(Divided):
     """Run part I of N, counted from 0, and store it in DIR; `jaxbandit merge` joins the parts."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
+    timings: bool = False
+    """Add the seconds of compilation and play to the table, and for runs that stop the lane utilization."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -98,7 +100,7 @@ class Run(Divided):
             return self.play_part(experiment, out, self.part)
         with self.execution(out) as execution:
             results = run_experiment(experiment, out, max_failed=self.max_failed, execution=execution)
-        streams.reply(self.json, lambda: summary_of(experiment, results), lambda: table(results))
+        streams.reply(self.json, lambda: summary_of(experiment, results), lambda: table(results, timings=self.timings))
         return _draw(results, out, quiet=self.json)
 
 
