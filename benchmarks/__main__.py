@@ -4,7 +4,7 @@
 `ahead_of_time --target h100` compiles every algorithm for an accelerator without one; `devices` measures the
 memory of four devices at an accelerator's sizes; `gpu` measures on a GPU, for which it needs only JAX and
 NumPy, and `gpu_bytes` plays every algorithm there in two ways that must have the same bytes. `peers
---peers PYTHON` measures beside seven other libraries, for docs/beside.md, `contextual_peers` what some of them say of
+--peers PYTHON` measures beside seven other libraries, for results/peers.md, `contextual_peers` what some of them say of
 contexts and logs, and `baseline_peers` each rule of SMPyBandits, if that interpreter has them.
 """
 

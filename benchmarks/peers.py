@@ -2,7 +2,7 @@
 
 `python -m benchmarks peers --peers PYTHON --write` takes interpreters in whose environments the libraries are
 installed; the option may be repeated. Each library runs in a process of its own and is given arrays. One that none of
-the interpreters has gets a row that says so. Rows are kept in peers.json, and docs/beside.md holds them as tables.
+the interpreters has gets a row that says so. Rows are kept in peers.json, and results/peers.md holds them as tables.
 """
 
 import json
@@ -18,7 +18,7 @@ from benchmarks import peers_worlds as worlds
 from jaxbandit.theory.intervals import student_of
 
 STORED = Path(__file__).with_name("peers.json")
-PAGE = Path(__file__).parents[1] / "docs" / "beside.md"
+PAGE = Path(__file__).parent / "results" / "peers.md"
 SIDES = {name: Path(__file__).with_name(f"peers_{name}_side.py") for name in ("arms", "contexts", "grid")}
 MEANS, HORIZON = np.linspace(0.1, 0.9, 9), 10_000
 SECONDS = 20.0  # of each rule of a library for plain arms, which sets the number of its runs

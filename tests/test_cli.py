@@ -98,13 +98,15 @@ def test_run_prints_a_table_and_writes_a_directory(tiny, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert captured.err == ""
     lines = captured.out.splitlines()
-    head = "instance algorithm regret 95 % interval lower bound compile s run s"
+    head = "instance algorithm regret 95 % interval lower bound"
     assert lines[0].split() == head.split()
     assert [line.split()[:2] for line in lines[2:4]] == [["it", "square?c=0"], ["it", "square?c=3"]]
     assert "8 runs, regret after 100 rounds" in captured.out
     names = set(os.listdir("tiny-result"))
     assert {"spec.toml", "summary.json", "cell-000.npz", "cell-002.npz"} <= names
     assert any(name.endswith(".png") and f"tiny-result/{name}" in captured.out for name in names)
+    assert cli.main(["run", "tiny.toml", "--timings"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == [*head.split(), "compile", "s", "run", "s"]
 
 
 def test_json_is_one_document_with_the_fixed_names(tiny, capsys):

@@ -103,6 +103,24 @@ def test_completion_knows_the_commands(shell, capsys):
     assert all(word in script for word in ("reproduce", "dry-run", "jaxbandit"))
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_the_names_that_commands_take(shell, capsys):
+    """The script asks Python, whose code stands in it between two lines with PYTHON_EOF."""
+    names = {"__name__": "script"}
+    exec(printed(capsys, "completion", shell).split("PYTHON_EOF")[1].partition("\n")[2], names)
+
+    def completed(line):
+        words = line.split()
+        found = names["get_completions"](["jaxbandit", *words], len(words), names["COMPLETION_SPEC"])
+        return [word.partition("\t")[0] for word in "\n".join(found).split("\n")]
+
+    assert completed("show kl_ucb_p") == ["kl_ucb_plus", "kl_ucb_plus_plus"]
+    assert completed("show delay") == ["delayed"]
+    assert completed("run five") == ["five_arms"] and completed("run thomp") == [""]
+    assert completed("reproduce u") == ["ucboost"] and completed("reproduce five") == [""]
+    assert completed("run five_arms --dry") == ["--dry-run"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_help_at_a_terminal_has_no_color_where_none_is_wanted(no_color):

@@ -1,4 +1,4 @@
-"""Run attacks larger than the tests do, and write their table into docs/promises.md.
+"""Run attacks larger than the tests do, and write their table into SECURITY.md.
 
 python -m tests.attack --tries 1000 --write
 python -m tests.attack --only 'flips in saved sessions' --seed 0 --number 17
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # of the modules beside this package
-PAGE = Path(__file__).parents[2] / "docs" / "promises.md"
+PAGE = Path(__file__).parents[2] / "SECURITY.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
 
 
@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="an attack whose name contains this; repeatable")
     parser.add_argument("--number", type=int, help="this try alone")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/promises.md")
+    parser.add_argument("--write", action="store_true", help="write the table into SECURITY.md")
     asked = parser.parse_args()
     os.environ.setdefault("XDG_CACHE_HOME", str(Path(__file__).parents[2] / ".pytest_cache" / "d"))
     from .attacks import ATTACKS

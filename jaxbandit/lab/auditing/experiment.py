@@ -107,7 +107,7 @@ def audit_experiment(
 
 def table(results: Sequence[AuditedResult]) -> str:
     """Return the audit as a table."""
-    rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
+    rows = [("instance", "algorithm", "verdict", "delta", "error rate", "wrong", "runs")]
     for name, result in zip(names.algorithms(results), results, strict=True):
         finding = result.finding
         wrong, unjudged = _counts(result)
@@ -115,14 +115,14 @@ def table(results: Sequence[AuditedResult]) -> str:
             (
                 result.instance,
                 name,
+                str(finding),
                 result.promised,
+                f"[{finding.low:.3g}, {finding.high:.3g}]",
                 f"{wrong}" + (f" to {wrong + unjudged}" if unjudged else ""),
                 f"{result.runs}",
-                f"[{finding.low:.2e}, {finding.high:.2e}]",
-                str(finding),
             )
         )
-    text = align(rows, right=(2, 3, 4), keys=2)
+    text = align(rows, right=(3, 5, 6), keys=2)
     text += f"\nAll intervals hold simultaneously with confidence {results[0].finding.confidence:g}"
     if any(result.runs > result.outcomes()["stopped"] for result in results):
         text += "\nRuns that did not stop by their rule count as right in the lower bound, as wrong in the upper"

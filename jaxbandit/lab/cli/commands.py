@@ -6,7 +6,9 @@ JAX is imported only where it is needed, so that help and listings appear immedi
 import contextlib
 import functools
 import inspect
+import io
 import operator
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
-from jaxbandit.lab.cli import streams
+from jaxbandit.lab.cli import listing, streams
 from jaxbandit.lab.cli.ab_command import AB
 from jaxbandit.lab.cli.audit_command import Audit
 from jaxbandit.lab.cli.bench_command import Bench
@@ -72,6 +74,8 @@ class Run(Divided):
     """Run part I of N, counted from 0, and store it in DIR; `jaxbandit merge` joins the parts."""
     no_cache: bool = False
     """Neither read compiled programs from the user's cache directory nor keep them there."""
+    timings: bool = False
+    """Add the seconds of compilation and play to the table, and for runs that stop the lane utilization."""
     json: bool = False
     """Print one JSON document on stdout instead of the table."""
 
@@ -96,7 +100,7 @@ class Run(Divided):
             return self.play_part(experiment, out, self.part)
         with self.execution(out) as execution:
             results = run_experiment(experiment, out, max_failed=self.max_failed, execution=execution)
-        streams.reply(self.json, lambda: summary_of(experiment, results), lambda: table(results))
+        streams.reply(self.json, lambda: summary_of(experiment, results), lambda: table(results, timings=self.timings))
         return _draw(results, out, quiet=self.json)
 
 
@@ -194,8 +198,14 @@ class Completion:
 
     def __call__(self) -> int:
         """Print the script."""
-        with contextlib.suppress(SystemExit):
+        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(script := io.StringIO()):
             command_of(["--tyro-print-completion", self.shell])
+
+        def complete(spec: re.Match[str]) -> str:
+            """Return the commands without line breaks, behind which a shell sees another word, and with names."""
+            return re.sub(r"\\+n", " ", spec[0]) + f"\n{_names()}"
+
+        print(re.sub(r"^COMPLETION_SPEC = .*", complete, script.getvalue(), flags=re.MULTILINE))
         return DONE
 
 
@@ -247,6 +257,19 @@ def command_of(argv: Sequence[str]) -> Callable[[], int]:
         args=argv,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+
+
+def _names() -> str:
+    """Return Python code, without double quotes, by which a completion script completes names as it does commands."""
+    files = source.embedded_files()
+    names = {
+        "show": [row["name"] for rows in listing.listing().values() for row in rows],
+        "run": [*files],
+        "reproduce": [name for name, path in files.items() if "paper" in source.read(path)],
+    }
+    return f"""for command, names in {names}.items():
+    own = COMPLETION_SPEC['subcommands'][command]
+    own['subcommands'] = {{name: {{'description': name, 'options': own['options']}} for name in names}}"""
 
 
 def _forecast(experiment: "Experiment", as_json: bool) -> int:

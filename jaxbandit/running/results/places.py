@@ -11,7 +11,7 @@ from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
 from jaxbandit.running.results.loading import load_results
-from jaxbandit.support.document import Describable, Document, Notes, Table
+from jaxbandit.support.document import Describable, Document, Notes, table_of
 from jaxbandit.support.refusals import BadInput
 
 
@@ -31,23 +31,31 @@ class PlacesComparison(Describable):
         counts = first in ("samples", "restricted samples")
         what, where = "samples" if counts else first, "at most" if counts or first == "error" else "round"
         digits = 2 if counts or first in MEASURES else 4
-        head = ("a", "b", where, f"{what} a", f"{what} b", "difference a - b", "", "")
-        rows = [
-            (
-                c.a,
-                c.b,
-                "" if c.at is None else str(c.at),
-                f"{c.mean_a:,.{digits}f}",
-                f"{c.mean_b:,.{digits}f}",
-                f"{c.difference:+.{digits + 1}f} [{_end(c.low, digits + 1)}, {_end(c.high, digits + 1)}]",
-                c.verdict,
-                (f"{c.runs} pairs" if c.paired else f"unpaired, {c.reason}")
-                + (f", {c.left_out} left out" if c.left_out else ""),
-            )
+        which = ("a", "b") if any(c.a != c.b for c in self.comparisons) else ("result",)
+        pairs = [
+            (f"{c.runs} pairs" if c.paired else f"unpaired, {c.reason}")
+            + (f", {c.left_out} left out" if c.left_out else "")
             for c in self.comparisons
         ]
+        rounds = any(c.at is not None for c in self.comparisons)
+        rows = [
+            [
+                *zip(which, (c.a, c.b), strict=False),
+                ("", c.verdict),
+                (
+                    "difference a - b",
+                    f"{c.difference:+.{digits + 1}f} [{', '.join(_end(end, digits + 1) for end in (c.low, c.high))}]",
+                ),
+                *([(where, "" if c.at is None else str(c.at))] if rounds else []),
+                (f"{what} a", f"{c.mean_a:,.{digits}f}"),
+                (f"{what} b", f"{c.mean_b:,.{digits}f}"),
+                *([("runs", each)] if len(set(pairs)) > 1 else []),
+            ]
+            for c, each in zip(self.comparisons, pairs, strict=True)
+        ]
         apart = ((self.a, self.only_a), (self.b, self.only_b))
-        notes = [f"only in {name}: {', '.join(cells)}" for name, cells in apart if cells]
+        notes = [f"runs: {pairs[0]}"] if len(set(pairs)) == 1 else []
+        notes += [f"only in {name}: {', '.join(cells)}" for name, cells in apart if cells]
         data = {
             "schema": 1,
             "a": self.a,
@@ -56,7 +64,8 @@ class PlacesComparison(Describable):
             "only_a": list(self.only_a),
             "only_b": list(self.only_b),
         }
-        return Document(f"a = {self.a}", [Notes([f"b = {self.b}"]), Table(head, rows, (2, 3, 4), 2, notes=notes)], data)
+        table = table_of(rows, (*which, "", "difference a - b", "runs"), labels=len(which), notes=notes)
+        return Document(f"a = {self.a}", [Notes([f"b = {self.b}"]), table], data)
 
 
 def compare_places(

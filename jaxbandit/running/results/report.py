@@ -14,23 +14,23 @@ Cell = tuple[str, str]  # a heading and a text
 CAPTION = "Results, one row for each algorithm on each instance"
 
 
-def table(results: Sequence[Any]) -> str:
-    """Return the results of one experiment as text."""
-    return blocks_as_text(blocks(results))
+def table(results: Sequence[Any], *, timings: bool = False) -> str:
+    """Return the results of one experiment as text, with the seconds of each if `timings`."""
+    return blocks_as_text(blocks(results, timings=timings))
 
 
-def blocks(results: Sequence[Any]) -> list[Block]:
+def blocks(results: Sequence[Any], *, timings: bool = False) -> list[Block]:
     """Return what is shown of results: their table, rounds by kind, how their runs ended, and where they come from."""
     if not results:
         return []
     of_kinds = kinds([result.to_json() for result in results]) if results[0].kind == "simulate" else []
     ends = fold("how the runs ended", outcome_table(results))
-    return [rows(results), *of_kinds, ends, fold("where these numbers come from", sources(results))]
+    return [rows(results, timings=timings), *of_kinds, ends, fold("where these numbers come from", sources(results))]
 
 
-def rows(results: Sequence[Any]) -> Table:
+def rows(results: Sequence[Any], *, timings: bool = False) -> Table:
     """Return the table of the results of one experiment."""
-    return {"simulate": _regret, "identify": _stopping, "budget": _budget}[results[0].kind](results)
+    return {"simulate": _regret, "identify": _stopping, "budget": _budget}[results[0].kind](results, timings)
 
 
 def kinds(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
@@ -86,7 +86,7 @@ def early(bound: float, rounds: int) -> str:
     return f"lower bound {bound:,.2f}: it is asymptotic, and after {rounds:,} rounds a regret is still below it"
 
 
-def _regret(results: Sequence[Any]) -> Table:
+def _regret(results: Sequence[Any], timings: bool) -> Table:
     if is_ranking(r.algorithm for r in results):
         from jaxbandit.running.plotting import ranking  # not above, because a few results need no figures
 
@@ -96,7 +96,7 @@ def _regret(results: Sequence[Any]) -> Table:
     bounds = [result.lower_bound() for result in results]
     ends = [(float(r.moments()[0][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
     below = [pair for pair in ends if pair[0] < pair[1]]
-    rows = _regret_rows(results, with_bound=bool(ends) and not below)
+    rows = _regret_rows(results, with_bound=bool(ends) and not below, timings=timings)
     full = [i for i in range(len(rows[0])) if any(row[i][1] for row in rows)]
     measure = " and ".join(dict.fromkeys(words(result.measure) for result in results))
     runs = _one(f"{r.runs}" for r in results)
@@ -119,7 +119,7 @@ def words(what: str) -> str:
     return "mean feedback" if what == "feedback" else what
 
 
-def _regret_rows(results: Sequence[Any], with_bound: bool) -> list[list[Cell]]:
+def _regret_rows(results: Sequence[Any], with_bound: bool, timings: bool) -> list[list[Cell]]:
     """Return the rows of the table; the caller drops the columns that are empty."""
     own = dict.fromkeys(name for r in results for name in r.metrics)
     some_left_out = any(r.left_out for r in results)
@@ -132,7 +132,7 @@ def _regret_rows(results: Sequence[Any], with_bound: bool) -> list[list[Cell]]:
         bound = r.lower_bound() if with_bound else None
         row.append(("lower bound", "" if bound is None else f"{bound[-1]:,.2f}"))
         row.append(("runs", f"{r.counted} of {r.runs}" if some_left_out else ""))
-        rows.append(row + _seconds(r))
+        rows.append(row + timings * _seconds(r))
     return rows
 
 
@@ -192,7 +192,7 @@ def ends(samples: Mapping[str, Any], low: str, high: str, beyond: str = "") -> s
     return f"[{', '.join(end or '?' for end in shown)}]" if any(shown) else ""
 
 
-def _stopping(results: Sequence[Any]) -> Table:
+def _stopping(results: Sequence[Any], timings: bool) -> Table:
     batched = any("batches" in result.arrays for result in results)
     metrics = list(dict.fromkeys(name for result in results for name in result.metrics))
     rows = []
@@ -216,9 +216,9 @@ def _stopping(results: Sequence[Any]) -> Table:
             *_metric_cells(content, metrics),
             ("delta", result.promised),
             ("runs", ", ".join(f"{count} {name}" for name, count in outcomes.items())),
-            ("lane utilization", f"{100 * content['lane_utilization']:.0f} %" if "lane_utilization" in content else ""),
         ]
-        rows.append(row + _seconds(result))
+        lanes = f"{100 * content['lane_utilization']:.0f} %" if "lane_utilization" in content else ""
+        rows.append(row + timings * [("lane utilization", lanes), *_seconds(result)])
     lines = ["samples: mean over runs; error: fraction of stopped runs whose simple regret exceeds epsilon"]
     if any(not result.guarantee.get("proved", True) for result in results):
         lines.append("heuristic: it is not proved that the rule keeps its delta")
@@ -258,7 +258,7 @@ def _unjudged(results: Sequence[Any]) -> list[str]:
     return [f"error unknown: {what}: {', '.join(some)}"] if some else []
 
 
-def _budget(results: Sequence[Any]) -> Table:
+def _budget(results: Sequence[Any], timings: bool) -> Table:
     metrics = list(dict.fromkeys(name for result in results for name in result.metrics))
     rows = []
     for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
@@ -276,7 +276,7 @@ def _budget(results: Sequence[Any]) -> Table:
             *_metric_cells(content, metrics),
             ("runs", f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}"),
         ]
-        rows.append(row + _seconds(result))
+        rows.append(row + timings * _seconds(result))
     lines = ["pulls: mean number used of the budget; error: fraction of runs whose simple regret exceeds epsilon"]
     if len({result.budget for result in results}) > 1:
         lines.append("run r has the same random draws for each budget, so the rows are paired and not independent")
