@@ -33,6 +33,7 @@ ROUNDS = 4000
 SOARE = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [np.cos(0.6), np.sin(0.6), 0]])
 NORMALISED = np.random.default_rng(8).normal(size=(7, 3))
 NORMALISED /= np.linalg.norm(NORMALISED, axis=1)[:, None]
+OTHERS = np.random.default_rng(13).normal(size=(9, 3)) / 2  # candidates, of which three phases keep 9, 4 and 2
 INSTANCES = {"soare": (SOARE, np.array([2.0, 0, 0])), "normalised": (NORMALISED, np.array([1.0, 0.5, 0]))}
 PARTS = [f"jaxbandit.algorithms.exploration.{name}" for name in ("static_designs", "xy_oracle", "xy_adaptive", "rage")]
 
@@ -136,10 +137,12 @@ def test_xy_adaptive(retest):
     phases_agree(make, play, NORMALISED, rewards_of("normalised", 0.2, 0.5), options)
 
 
-def test_rage():
+@pytest.mark.parametrize("candidates", [None, OTHERS], ids=["arms", "candidates"])
+def test_rage(candidates):
     options = {"delta": 0.1, "sigma": 0.1, "rounding": 0.2}
-    make = functools.partial(rage, NORMALISED)
-    phases_agree(make, reference_phased.play_rage, NORMALISED, rewards_of("normalised", 0.1, 0.3), options)
+    make = functools.partial(rage, NORMALISED, candidates=candidates)
+    play = functools.partial(reference_phased.play_rage, candidates=candidates)
+    phases_agree(make, play, NORMALISED, rewards_of("normalised", 0.1, 0.3), options)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Figures and tables for print: sizes, fonts, labels, colors, legends, quantile bands, maps, and LaTeX."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -161,10 +162,46 @@ def test_a_map_has_each_mean_at_its_place(axes):
     jb.plot(some[::-1], axes, what="map")
     image = axes.images[0].get_array()
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("a", "b")
+    assert axes.get_title(loc="left").startswith("it, ts: mean regret after 100 rounds")
     for r, (a, b) in zip(some, values, strict=True):
         assert image[[1, 2, 4].index(b), [0.5, 1.0].index(a)] == r.final().value
     with pytest.raises(ValueError, match="one result for each of the 6 pairs of a and b"):
         jb.plot(some[:-1], what="map")
+
+
+def test_sweeps_and_maps_are_among_the_files():
+    """One number is a curve, two are a map as well; what is no whole grid is none, nor what no run counts in."""
+    one = [noisy(10.0 * a, algorithm="ts", params={"a": a}) for a in (0.5, 1.0, 2.0)]
+    two, _ = _swept()
+    whole, _ = _swept(lambda mean, **more: stopping([mean, 2 * mean], **more))
+    failed = [noisy(10.0, algorithm="ts", params={"a": 4, "b": 2}, outcome=[2] * 200)]
+    wanted = {
+        "plain": (_two(), []),
+        "one": (one, ["sweep-it-a"]),
+        "two": (two, ["sweep-it-b", "map-it-ts"]),
+        "two algorithms": ([*one, *_two()], ["sweep-it-a"]),
+        "not whole": (two[:-1], ["sweep-it-b"]),
+        "failed": (two + failed, ["sweep-it-b", "map-it-ts"]),
+        "a switch": (
+            [noisy(9.0, algorithm="ts", params={"a": a, "b": b}) for a in (1, 2) for b in (False, True)],
+            ["sweep-it-a"],
+        ),
+        "a third": (
+            [dataclasses.replace(r, params={**r.params, "c": c}) for c in "xy" for r in two],
+            ["sweep-it-b"],
+        ),
+        "other parameters": ([*two[:5], noisy(9.0, algorithm="ts", params={"a": 1.0})], []),
+        "stops": (whole, ["sweep-it-b", "map-it-ts"]),
+    }
+    for what, (some, names) in wanted.items():
+        found = [name for name, _ in figures.drawn(some) if name.startswith(("sweep", "map"))]
+        assert found == names, what
+
+
+def test_a_map_says_that_means_of_censored_runs_are_lower_bounds(axes):
+    some, _ = _swept(lambda mean, **more: stopping([mean, 2000], outcome=[0, 1], **more))
+    jb.plot(some, axes, what="map")
+    assert any("6 of 6 means are lower bounds" in text.get_text() for text in axes.texts)
 
 
 def test_files_are_of_the_format_and_the_width_of_the_command_line(tmp_path, capsys):

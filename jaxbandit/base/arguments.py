@@ -180,6 +180,14 @@ PriorBeta = Annotated[Scalar, Arg(number(0.5, 1e6), 'prior number of failures of
 Features = Annotated[
     ArrayLike, Arg(arrays(ndim=2, min_size=2), "features of the arms, float[num_arms, dim] with num_arms >= 2")
 ]
+Candidates = Annotated[
+    ArrayLike,
+    Arg(
+        arrays(ndim=2, min_size=2),
+        "features of the candidates, float[num_candidates, dim] with num_candidates >= 2, one of which is recommended "
+        "in place of an arm; None means the arms themselves",
+    ),
+]
 FeatureSets = Annotated[
     ArrayLike,
     Arg(

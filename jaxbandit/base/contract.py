@@ -64,6 +64,8 @@ class Arms(NamedTuple):
         float[] or float[p], an int32[M] of arms that are pulled together, an int32[k] list of arms.
       ordered: whether the entries of an action int32[k] differ, because it is a list in which each arm stands once.
       decision_class: the sets of arms one of which is recommended, a DecisionClass; None if they are all sets of k.
+      num_candidates: number of candidates, if one of them is recommended in place of an arm, int32[1] in
+        [0, num_candidates).
     """
 
     num_arms: int
@@ -75,6 +77,7 @@ class Arms(NamedTuple):
     action: Any = None
     ordered: bool = False
     decision_class: Any = None
+    num_candidates: int | None = None
 
 
 class Offer(NamedTuple):

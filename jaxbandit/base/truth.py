@@ -58,6 +58,8 @@ class Truth(NamedTuple):
       parameters: `() -> dict`, the true parameters by name, such as theta, for bounds and for declared oracles.
       costly: whether these constants take seconds, because they solve optimization problems. `simulate` and `identify`
         then leave them out; experiments from files include them.
+      candidates: `() -> float[num_candidates]`, the means of the candidates, one of which is recommended, if they are
+        other than the arms.
       prior: where the instance of each run is drawn from; None if all runs have the same. Constants are then those of
         no run, and are not declared.
     """
@@ -69,4 +71,5 @@ class Truth(NamedTuple):
     rates: Callable[[], ArrayLike] | None = None
     parameters: Callable[[], dict[str, Any]] = nothing
     costly: bool = False
+    candidates: Callable[[], ArrayLike] | None = None
     prior: Prior | None = None

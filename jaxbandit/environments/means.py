@@ -84,7 +84,12 @@ def simple_regret(state: PyTree, recommendation: Array) -> Array:
     where they differ by rounding only (`equal_if_rounded`). NaN, unknown, if an arm is recommended twice. The shape of
     the recommendation, int32[m] or int32[], determines m.
     """
-    mu = state.means
+    return shortfall(state.means, recommendation)
+
+
+def shortfall(means: Array, recommendation: Array) -> Array:
+    """Return the simple regret among arms, or candidates, of these means, as `simple_regret` says."""
+    mu = means
     arms = recommendation.reshape(-1)
     missing = jax.lax.top_k(mu, arms.size)[0][-1] - jnp.min(get_at(mu, arms))
     return jnp.where(missing >= 0, missing, jnp.nan)

@@ -23,8 +23,8 @@ def instances_of(
 ) -> dict[str, np.ndarray]:
     """Return what each run has drawn, as arrays `drawn/NAME` [runs, ...], and `gap` float[runs]; {} without a prior.
 
-    The gap is the difference between the two largest means, where an instance has one mean an arm. Only with `store`
-    are they returned.
+    The gap is the difference between the two largest means, where an instance has one mean an arm, and arms are
+    recommended. Only with `store` are they returned.
 
     Raises:
       ValueError: the factory refuses the arguments of a run. Of each argument the smallest and the largest number of
@@ -54,7 +54,8 @@ def _program(environment: Environment, root: Key, device: Any) -> Any:
         state = environment.init(keys.round_key(words, jnp.int32(0), IMPLEMENTATIONS[0]))
         found = {DRAWN + name: x for name, x in prior.arguments(state).items()}
         means = environment.truth.means and environment.truth.means(state)
-        if means is None or means.ndim != 1 or len(means) < 2:
+        others = environment.arms is not None and environment.arms.num_candidates is not None
+        if means is None or means.ndim != 1 or len(means) < 2 or others:
             return found
         best = jax.lax.top_k(means, 2)[0]
         return found | {GAP: best[0] - best[1]}

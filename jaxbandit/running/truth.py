@@ -14,14 +14,16 @@ def truth_of(environment: Environment, *, stops: bool = False, costly: bool = Fa
     """Return the true means and the theoretical constants of an instance that are the same in all runs.
 
     These are `means` in the order of the arms, or `sorted_means` if each run has its own order; `prior`, the names of
-    the arguments that each run draws; for a fixed horizon (not `stops`) also `dim` and `regret_constant`, which may
-    take seconds (`costly`), and for means that change `moves` and `schedule`. What is not declared, or differs between
-    runs, is left out.
+    the arguments that each run draws; `candidates`, the means of candidates, one of which is recommended in place of an
+    arm, empty if they are unknown; for a fixed horizon (not `stops`) also `dim` and `regret_constant`, which may take
+    seconds (`costly`), and for means that change `moves` and `schedule`. What is not declared, or differs between runs,
+    is left out.
     """
     declared, means = environment.truth, _shared_means(environment)
     ordered = sorted_means_of(environment) if means is None else None
     truth: dict[str, Any] = {"means": means.tolist() if means is not None and means.ndim == 1 else None}
     truth |= {"sorted_means": ordered, "prior": None if declared.prior is None else list(declared.prior.names)}
+    truth["candidates"] = candidates_of(environment)
     if not stops:
         known = (costly or not declared.costly) and _holds(environment, means, ordered)
         constant = _number(declared.regret_constant) if known else None
@@ -33,6 +35,14 @@ def means_of(environment: Environment) -> list[float] | None:
     """Return the true means in the order of the arms; None if undeclared, or if they change or differ between runs."""
     means = _shared_means(environment)
     return None if means is None or means.ndim != 1 else means.tolist()
+
+
+def candidates_of(environment: Environment) -> list[float] | None:
+    """Return the true means of the candidates, one of which is recommended, [] if unknown; None if arms are."""
+    if environment.arms is None or environment.arms.num_candidates is None:
+        return None
+    means = environment.truth.candidates
+    return [] if means is None else np.asarray(means(), np.float64).tolist()
 
 
 def sorted_means_of(environment: Environment) -> list[float] | None:

@@ -166,6 +166,13 @@ def action_sets(name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | Non
     return value, None if mask is None or mask.all() else mask
 
 
+def same_dimension(candidates: Any, features: Any) -> None:
+    """Raise ValueError unless the candidates, a matrix or None, have as many columns as the features."""
+    if candidates is not None and candidates.shape[1] != features.shape[1]:
+        given, dim = candidates.shape[1], features.shape[1]
+        raise ValueError(f"candidates has rows of {given} numbers, must have {dim}, as rows of features")
+
+
 def decision_class(family: Any, num_arms: int, k: int) -> None:
     """Raise a ValueError unless the sets of a decision class all have k of `num_arms` arms."""
     if not hasattr(family, "rank"):

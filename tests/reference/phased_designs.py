@@ -9,10 +9,11 @@ import numpy as np
 from reference.static_designs import next_pull, width
 
 
-def largest(features, weights, active):
-    """The largest squared norm of x - y in A^-1 over active arms."""
+def largest(features, weights, active, items=None):
+    """The largest squared norm of x - y in A^-1 over active arms, or items."""
     inverse = np.linalg.inv(features.T @ (np.asarray(weights)[:, None] * features))
-    return max((x - y) @ inverse @ (x - y) for x in features[active] for y in features[active])
+    rows = (features if items is None else items)[active]
+    return max((x - y) @ inverse @ (x - y) for x in rows for y in rows)
 
 
 class Run:
@@ -61,21 +62,21 @@ def play_xy_adaptive(streams, features, design, ties, *, delta, sigma, alpha, re
     return np.array(run.actions), active[0], history
 
 
-def play_rage(streams, features, design, ties, *, delta, sigma, rounding):
-    """Actions until it stops, the recommended arm, and the active arms at the start of each phase."""
-    num_arms = len(features)
-    run, active, history, t = Run(streams, ties), list(range(num_arms)), [], 1
+def play_rage(streams, features, design, ties, *, delta, sigma, rounding, candidates=None):
+    """Actions until it stops, the recommended item, and the active ones at the start of each phase: Z, or X."""
+    items = features if candidates is None else candidates
+    run, active, history, t = Run(streams, ties), list(range(len(items))), [], 1
     while len(active) > 1:
         history.append(active)
         weights = design(active)
-        rho = largest(features, weights, active)
-        confidence = math.log(num_arms**2 * t**2 / delta)
+        rho = largest(features, weights, active, items)
+        confidence = math.log(len(items) ** 2 * t**2 / delta)
         length = math.ceil(8 * (2 ** (t + 1)) ** 2 * sigma**2 * rho * (1 + rounding) * confidence)
         length = max(length, math.ceil(np.count_nonzero(weights) * (1 + 1 / rounding)))
         run.restart()
         for _ in range(length):
             run.pull(weights)
         _, theta = run.estimate(features)
-        active = [i for i in active if all((features[j] - features[i]) @ theta < 2 ** -(t + 2) for j in active)]
+        active = [i for i in active if all((items[j] - items[i]) @ theta < 2 ** -(t + 2) for j in active)]
         t += 1
     return np.array(run.actions), active[0], history

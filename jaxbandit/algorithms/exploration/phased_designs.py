@@ -1,7 +1,8 @@
 """The common frame of XY-adaptive and RAGE: phases with a design for the arms still active, and new estimates in each.
 
 Pulls of a phase are requested as one batch; at its end, replanning eliminates arms and solves for the next design. Arms
-whose features equal those of an earlier arm are never active, because no sample can distinguish them.
+whose features equal those of an earlier arm are never active, because no sample can distinguish them. Where one of the
+candidates is recommended in place of an arm, they are what is active or eliminated.
 """
 
 from collections.abc import Callable
@@ -24,8 +25,8 @@ class PhasedState(NamedTuple):
 
     counts: Array  # int[num_arms], pulls in all phases
     phase: Array  # int32[], from 1
-    active: Array  # bool[num_arms], arms not yet eliminated; the run is over when one is left
-    leader: Array  # int32[], the empirically best arm at the end of the last phase
+    active: Array  # bool[num_arms], or of candidates, what is not yet eliminated; the run is over when one is left
+    leader: Array  # int32[], the empirically best of them at the end of the last phase
     precision: Array  # float[], the largest y' A^-1 y over active differences y at the end of the last phase
     weights: Array  # float[num_arms], the design, on the simplex
     length: Array  # int[], number of pulls of the phase
@@ -47,7 +48,14 @@ Eliminate = Callable[[PhasedState], tuple[Array, Array, Array]]
 
 
 def phased_design(
-    features: Array, precision: float, plan: Plan, eliminate: Eliminate, *, delta: Scalar, sigma: Scalar
+    features: Array,
+    precision: float,
+    plan: Plan,
+    eliminate: Eliminate,
+    *,
+    delta: Scalar,
+    sigma: Scalar,
+    candidates: Array | None = None,
 ) -> Algorithm:
     """Return the algorithm with these parts.
 
@@ -55,8 +63,10 @@ def phased_design(
       plan: function from active, phase and precision to the weights and the length >= 1 of a phase, after which its
         least-squares estimate exists.
       eliminate: function from the state at the end of a phase to the arms active next, the leader and the precision.
+      candidates: float[num_candidates, dim], which are active in place of the arms; None for the arms.
     """
     num_arms = features.shape[0]
+    items = features if candidates is None else candidates
 
     def begin(counts: Array, phase: Array, active: Array, leader: Array, precision: Array) -> PhasedState:
         weights, length = plan(active, phase, precision)
@@ -65,7 +75,7 @@ def phased_design(
 
     def init(key: Key) -> PhasedState:
         one, zero = jnp.ones((), jnp.int32), jnp.zeros((), jnp.int32)
-        return begin(jnp.zeros(num_arms, int), one, ~repeats(features), zero, as_float(precision))
+        return begin(jnp.zeros(num_arms, int), one, ~repeats(items), zero, as_float(precision))
 
     def due(state: PhasedState) -> Array:
         return jnp.sum(state.phase_counts, dtype=state.length.dtype) >= state.length
@@ -99,9 +109,9 @@ def phased_design(
         stop=stop,
         replan=Replan(due, replan),
         batch=Batch(rest, absorb),
-        survivors=lambda state: state.active,
+        survivors=None if candidates is not None else lambda state: state.active,
         promise=Promise(delta),
-        arms=Arms(num_arms),
+        arms=Arms(num_arms, num_candidates=None if candidates is None else candidates.shape[0]),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
     )

@@ -45,6 +45,11 @@ class RulePrograms:
         if algorithm.arms is not None and algorithm.arms.action is not None:
             name, action = algorithm.name or "the algorithm", actions.described(algorithm.arms)
             raise ContractError(f"session: {name} chooses {action}, must choose an arm or a set of arms; use rollout")
+        if algorithm.arms is not None and (count := algorithm.arms.num_candidates) is not None:
+            name = algorithm.name or "the algorithm"
+            raise ContractError(
+                f"session: {name} recommends one of {count} candidates, must recommend an arm; use run_until_stop"
+            )
         self._compiled: dict[Any, Callable] = {}
         with self.scope(), without_notes():
             words = jax.eval_shape(lambda: jax.random.key_data(keys.root_key(0, IMPLEMENTATION)))

@@ -101,11 +101,17 @@ def check_arms(
 
 
 def check_recommendations(algorithm: Algorithm, environment: Environment) -> None:
-    """Raise a one-line error if an algorithm recommends the best set of a class by which nobody judges it."""
-    mine, theirs = (None if x.arms is None else x.arms.decision_class for x in (algorithm, environment))
-    if mine is None or environment.simple_regret is None or mine == theirs:
+    """Raise a one-line error if an algorithm recommends of candidates, or of a class, by which nobody judges it."""
+    if environment.simple_regret is None:
         return
     one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    asked, given = (None if x.arms is None else x.arms.num_candidates for x in (algorithm, environment))
+    if asked != given:
+        count, judges = ("an arm" if n is None else f"one of {n} candidates" for n in (asked, given))
+        raise ValueError(f"{one} recommends {count}, but {other} judges {judges}: give both the same candidates")
+    mine, theirs = (None if x.arms is None else x.arms.decision_class for x in (algorithm, environment))
+    if mine is None or mine == theirs:
+        return
     sets = "all sets" if theirs is None else f"another class, {theirs.name}"
     raise ValueError(
         f"{one} recommends the best set of its class, {mine.name}, but {other} judges it by the best of {sets}: must "

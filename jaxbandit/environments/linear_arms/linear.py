@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.arguments import Deviation, Matrix, Vector
+from jaxbandit.base.arguments import Candidates, Deviation, Matrix, Vector
 from jaxbandit.base.batches import BatchRewards
-from jaxbandit.base.contract import Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
-from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
-from jaxbandit.environments.means import MeansState, equal_if_rounded, means_of_state, stationary_arms
+from jaxbandit.environments.linear_arms.linear_truth import characteristic_time, linear_known, linear_truth
+from jaxbandit.environments.means import MeansState, equal_if_rounded, means_of_state, shortfall, stationary_arms
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.support import checks
@@ -33,7 +33,12 @@ _ROUNDING = 1e-12  # by how much an inner product may exceed 1
     )
 )
 def linear(
-    features: Matrix, theta: Vector, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Deviation = 1.0
+    features: Matrix,
+    theta: Vector,
+    *,
+    candidates: Candidates | None = None,
+    noise: Literal["gaussian", "sign"] = "gaussian",
+    sigma: Deviation = 1.0,
 ) -> Environment:
     """Means linear in the features, Gaussian noise or rewards -1 and 1.
 
@@ -42,6 +47,7 @@ def linear(
     Args:
       features: float[num_arms, dim].
       theta: float[dim]. It is hidden from algorithms.
+      candidates: the recommendation is judged by their means, candidates @ theta. Regret is that of the arms.
       noise: "gaussian", or "sign" for rewards -1 and 1.
       sigma: with Gaussian noise its standard deviation. With sign noise it is only the sub-Gaussian scale that
         algorithms are told, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, and no smaller scale is
@@ -53,17 +59,37 @@ def linear(
       noise and traced arguments, means outside [-1, 1] are clipped, also in the true means.
 
     Raises:
-      ValueError: the dimensions of features and theta differ, sigma is too small, or some mean is outside [-1, 1] with
-        sign noise.
+      ValueError: the dimensions of features, theta and candidates differ, sigma is too small, or some mean of an arm is
+        outside [-1, 1] with sign noise.
 
     Source:
       Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
       7.2, for the sign noise.
     """
-    environment = from_means(linear_means(features, theta), noise, sigma)
-    return environment._replace(
-        known=lambda: linear_known(features, theta, sigma),
+    checks.same_dimension(candidates, features)
+    environment = from_means(linear_means(features, theta), noise, sigma)._replace(
+        known=lambda: linear_known(features, theta, sigma, candidates),
         truth=linear_truth(features, theta, sigma, gaussian=noise == "gaussian"),
+    )
+    return environment if candidates is None else _judged_by(environment, features, theta, sigma, candidates)
+
+
+def _judged_by(
+    environment: Environment, features: Array, theta: Array, sigma: Scalar, candidates: Array
+) -> Environment:
+    """Return the environment in which one of the candidates is recommended in place of an arm."""
+    truth, means = environment.truth, linear_means(candidates, theta)
+
+    def time() -> float:
+        return characteristic_time(features, means, sigma, candidates)
+
+    def simple_regret(state: MeansState, recommendation: Array) -> Array:
+        return shortfall(as_float(means), recommendation)
+
+    return environment._replace(
+        simple_regret=simple_regret,
+        arms=Arms(len(features), num_candidates=len(candidates)),
+        truth=truth._replace(characteristic_time=truth.characteristic_time and time, candidates=lambda: means),
     )
 
 

@@ -28,7 +28,7 @@ from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.running.truth import means_of, sorted_means_of
+from jaxbandit.running.truth import candidates_of, means_of, sorted_means_of
 from jaxbandit.support.domains import check
 from jaxbandit.support.refusals import refuse, resumable
 from jaxbandit.support.text import align
@@ -144,6 +144,7 @@ class _Batches:
         self.experiment, self.cell, self.execution = experiment, cell, execution
         environment = cell.instance.build()
         self.truth = {"means": means_of(environment), "sorted_means": sorted_means_of(environment)}
+        self.truth["candidates"] = candidates_of(environment)
         self.truth = {name: means for name, means in self.truth.items() if means is not None}
         self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
         self.batches: list[StoppingResult] = []

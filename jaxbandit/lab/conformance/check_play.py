@@ -166,6 +166,7 @@ def check_plays(case: Case, *, single_runs: bool) -> None:
         out = jax.device_get(many(*batch))
     algorithm = case.make(case.num_arms, **case.hyper[0])
     end = case.num_pulls(algorithm, jax.eval_shape(algorithm.init, make_key()))
+    end = end if algorithm.arms is None else algorithm.arms.num_candidates or end
     for row in range(len(rows)):
         setting = ", ".join(f"{k} = {v}" for k, v in case.hyper[row // len(LAWS)].items())
         law = "rewards of the environment" if case.environment else LAWS[row % len(LAWS)]

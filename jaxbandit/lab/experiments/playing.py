@@ -77,7 +77,7 @@ def result_of(experiment: Experiment, cell: Cell, truth: dict[str, Any], record:
         truth=truth,
         instances=_instances(experiment, cell),
         max_rounds=experiment.most_rounds(cell),
-        warnings=cautions(cell, truth.get("means")) + notes(cell),
+        warnings=cautions(cell, truth.get("candidates", truth.get("means"))) + notes(cell),
     )
 
 

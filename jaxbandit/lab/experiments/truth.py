@@ -11,7 +11,7 @@ from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment, InstanceSpec
 from jaxbandit.running import truth
 from jaxbandit.running.promises import guarantee_of
-from jaxbandit.running.truth import means_of, sorted_means_of
+from jaxbandit.running.results.judging import means_of_choices
 
 TIE = 1e-12  # means that differ by less, relative to the largest mean, are tied, as in the environments
 
@@ -70,11 +70,13 @@ def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
         near = TIE * np.abs(ordered).max()
         tied = np.abs(means - ordered[m]) <= near
         # The algorithm knows that arms with equal features have equal means, so that any of them is correct.
-        alike = "features" in used and len(np.unique(np.asarray(used["features"])[tied], axis=0)) == 1
+        what = "arms" if used.get("candidates") is None else "candidates"
+        rows = used.get("features" if what == "arms" else what)
+        alike = rows is not None and len(np.unique(np.asarray(rows)[tied], axis=0)) == 1
         if ordered[m - 1] - ordered[m] <= near and not alike:
             lines.append(
-                f"{where}epsilon = 0, but the arms of rank {m} and {m + 1} are tied at {ordered[m]:g}, so that no rule "
-                "with a guarantee stops; give epsilon > 0 or a small max_rounds"
+                f"{where}epsilon = 0, but the {what} of rank {m} and {m + 1} are tied at {ordered[m]:g}, so that no "
+                "rule with a guarantee stops; give epsilon > 0 or a small max_rounds"
             )
     return lines
 
@@ -98,6 +100,6 @@ def warnings_of(experiment: Experiment) -> list[str]:
     if experiment.kind != "identify":
         return []
     built = {instance.name: instance.build() for instance in experiment.instances}
-    means = {name: means_of(environment) or sorted_means_of(environment) for name, environment in built.items()}
+    means = {name: means_of_choices(truth.truth_of(environment, stops=True)) for name, environment in built.items()}
     lines = [line for cell in experiment.cells() for line in cautions(cell, means[cell.instance.name])]
     return list(dict.fromkeys(lines))

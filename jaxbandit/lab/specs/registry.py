@@ -25,6 +25,7 @@ KNOWABLE = (
     "dim",
     "shape",
     "features",
+    "candidates",
     "mask",
     "sigma",
     "theta_norm",

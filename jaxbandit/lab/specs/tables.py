@@ -75,6 +75,8 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
         references.trace(where, entry, cell.arguments)
     try:
         fit.marks_of(algorithm, environment, experiment.allow)
+        if experiment.kind == "identify":
+            fit.check_recommendations(algorithm, environment)
         limits = fit.lengths(algorithm, environment)
         if experiment.kind == "simulate":
             fit.check_length("horizon", experiment.horizon, limits)

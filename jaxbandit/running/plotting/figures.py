@@ -140,8 +140,9 @@ def write_figures(results: Sequence[Any], directory: str | Path, *, suffix: str 
 
     For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`, and
     one of each metric. For algorithms that stop there are three per instance, `samples-` (with error rates),
-    `stopping-` and `pulls-`, and one per sweep. For a fixed budget there are `error-` and `simple_regret-` per
-    instance, if they are known. Where each run draws its own instance, there is one more, `gap-`.
+    `stopping-` and `pulls-`. Both have one per sweep, `sweep-`, and one for each algorithm that sweeps two numbers,
+    `map-`. For a fixed budget there are `error-` and `simple_regret-` per instance, if they are known. Where each run
+    draws its own instance, there is one more, `gap-`.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -160,6 +161,7 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
     """
     if results[0].kind == "simulate":
         yield from regret_curves.drawn(results, **look)
+        yield from _sweeps([r for r in results if r.counted])
         yield from _gaps(results)
         return
     results = [r for r in results if len(r.samples())]  # without a stopping time there is nothing to draw
@@ -170,10 +172,8 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
             for what in budgets.WORDS:
                 yield f"{what}-{instance}", _figure(budgets.plot_budget, some, what=what)
         return
-    parameter_sweeps = sweeps.sweeps(results)
-    for sweep in parameter_sweeps:
-        yield f"sweep-{sweep.name}", _figure(sweeps.plot_sweep, sweep)
-    if any(sweep.of_instances for sweep in parameter_sweeps):
+    yield from _sweeps(results)
+    if any(sweep.of_instances for sweep in sweeps.sweeps(results)):
         return
     few = {} if points is None else {"points": points}
     for instance in dict.fromkeys(r.instance for r in results):
@@ -188,6 +188,16 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
         if any("pulls" in r.arrays for r in some):
             yield f"pulls-{instance}", _figure(stopping_times.plot_pulls, some)
     yield from _gaps(results)
+
+
+def _sweeps(results: Sequence[Any]) -> Iterator[tuple[str, Figure]]:
+    """Yield a figure for each parameter that is swept, and a map for each algorithm that sweeps two numbers."""
+    for sweep in sweeps.sweeps(results):
+        yield f"sweep-{sweep.name}", _figure(sweeps.plot_sweep, sweep)
+    for instance, algorithm in dict.fromkeys((r.instance, r.algorithm) for r in results):
+        some = [r for r in results if (r.instance, r.algorithm) == (instance, algorithm)]
+        if heat_maps.is_grid(some):
+            yield f"map-{instance}-{algorithm}", _figure(heat_maps.plot_map, some)
 
 
 def _gaps(results: Sequence[Any]) -> Iterator[tuple[str, Figure]]:

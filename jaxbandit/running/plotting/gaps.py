@@ -96,7 +96,9 @@ def _names(results: Sequence[Any]) -> list[str]:
 
 
 def _means(result: Any) -> list[float] | None:
-    return result.truth.get("means", result.truth.get("sorted_means"))
+    """Return the means of what is pulled for a fixed horizon, and of what is recommended of rules that stop."""
+    means = result.truth.get("means", result.truth.get("sorted_means"))
+    return means if result.kind == "simulate" else result.truth.get("candidates", means)
 
 
 def _points(result: Any) -> list[Point]:

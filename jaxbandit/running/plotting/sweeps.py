@@ -88,7 +88,7 @@ def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
             curves.setdefault(name, []).append((result.params[parameter], result))
     parameter_sweeps = []
     for k, curves in by_parameter.items():  # an algorithm with a single value of the parameter is a single point
-        points = {name: [(r.params[k], r)] for name, r in constant.items() if _is_number(r.params.get(k))}
+        points = {name: [(r.params[k], r)] for name, r in constant.items() if is_number(r.params.get(k))}
         rest = {name: r for name, r in constant.items() if name not in points}
         parameter_sweeps.append(Sweep(f"{instance}-{k}", instance, k, _sorted(curves | points), False, rest))
     return parameter_sweeps
@@ -102,12 +102,13 @@ def _varies(tables: Sequence[Mapping[str, Any]]) -> str:
     """Return the key whose numbers take the most values among tables of the same keys, or '' if none varies."""
     if not tables or any(table.keys() != tables[0].keys() for table in tables):
         return ""
-    count = {key: len({t[key] for t in tables}) for key in tables[0] if all(_is_number(t[key]) for t in tables)}
+    count = {key: len({t[key] for t in tables}) for key in tables[0] if all(is_number(t[key]) for t in tables)}
     best = max(count, key=lambda key: count[key], default="")
     return best if best and count[best] > 1 else ""
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Return whether a value of a parameter has a place on an axis, as True and False have not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -137,11 +138,11 @@ def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
         mark = {"marker": "o", "markersize": 8 - 4 * (i + 1) / len(sweep.curves)}  # one under a later mark is a ring
         ax.plot(x, y, color=color, linestyle=style, linewidth=1.6, label=name, **mark)
         ax.vlines(x, [mean.low for mean in means], [mean.high for mean in means], color=color, linewidth=1.4)
-        above = np.array([_num_censored(r) > 0 for _, r in points])
+        above = np.array([num_censored(r) > 0 for _, r in points])
         ax.plot(x[above], y[above], "^", color="white", markeredgecolor=color, markersize=8, zorder=4)
     for i, (name, result) in enumerate(sweep.constant.items(), len(sweep.curves)):
         (color, style), mean = look(i, name), mean_of(result)
-        above = " (censored: the mean is larger)" if _num_censored(result) else ""
+        above = " (censored: the mean is larger)" if num_censored(result) else ""
         ax.axhline(mean.value, color=color, linestyle=style, linewidth=1.6, label=f"{name}, not swept{above}")
         if mean.low < mean.high:
             ax.axhspan(mean.low, mean.high, color=color, alpha=0.18, linewidth=0)
@@ -151,7 +152,7 @@ def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     values = [float(mean_of(r).value) for r in results]
     if not scale(ax.yaxis, values if results[0].kind == "simulate" else [max(v, 1.0) for v in values]):
         ax.set_ylim(min(0.0, 1.06 * ax.dataLim.y0), max(0.0, 1.06 * ax.dataLim.y1))
-    if any(_num_censored(r) for points in sweep.curves.values() for _, r in points):
+    if any(num_censored(r) for points in sweep.curves.values() for _, r in points):
         ax.plot([], [], "^", color="white", markeredgecolor=GRAY, markersize=8, label="censored: the mean is larger")
     ax.set_xlabel(sweep.parameter)
     what = words_of(results)
@@ -173,5 +174,6 @@ def _bounds(ax: Axes, sweep: Sweep) -> None:
         ax.plot(x, y, **BOUND, **single(len(x)), label="lower bound on the mean")
 
 
-def _num_censored(result: Any) -> int:
+def num_censored(result: Any) -> int:
+    """Return how many runs reached `max_rounds`, so that the mean is larger than that of the results."""
     return 0 if result.kind == "simulate" else result.censored

@@ -14,6 +14,7 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.rounds.states import STATE
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.running.results.judging import means_of_choices
 from jaxbandit.support.document import Describable, Document, plain
 from jaxbandit.support.extras import lab
 from jaxbandit.support.version import __version__, version_of
@@ -134,7 +135,7 @@ class Result(Describable):
     def limits(self, what: str | None) -> tuple[float, float]:
         """Return the least and the largest value that a metric can have, which are infinite if they are not known."""
         least, most = self.identity.get("limits", {}).get(what, (-np.inf, np.inf))
-        means = self.truth.get("means", self.truth.get("sorted_means"))
+        means = means_of_choices(self.truth)
         return least, (np.inf if means is None else max(means) - min(means)) if most == "gap" else most
 
     def mean_pulls(self) -> intervals.Interval[np.ndarray] | None:

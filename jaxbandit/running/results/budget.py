@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import FAULTS
+from jaxbandit.running.results.judging import means_of_choices
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_within
@@ -46,7 +47,7 @@ class BudgetResult(StoppingResult):
         If the means are known, the interval is that of a variable between 0 and the largest gap (`bounded_mean`), and
         otherwise Student's, which is infinite upwards if all runs are equal or there is only one.
         """
-        short, means = self.shortfalls(), self.means()
+        short, means = self.shortfalls(), means_of_choices(self.truth)
         if short is None or not len(short):
             return None
         gap = np.inf if means is None else max(means) - min(means)
@@ -55,7 +56,7 @@ class BudgetResult(StoppingResult):
     def hardness(self) -> tuple[float, float] | None:
         """Return the complexities H1 and H2, which determine the exponent of the error probability; None if unknown."""
         means, m = self.means(), self.arrays["recommendation"][0].size
-        if means is None or not 1 <= m < len(means):
+        if means is None or not 1 <= m < len(means) or "candidates" in self.truth:
             return None
         return fixed_budget.h1(means, m), fixed_budget.h2(means, m)
 

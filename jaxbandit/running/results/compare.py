@@ -258,7 +258,7 @@ def why_unpaired(a: Result, b: Result, what: str | None = None) -> str:
     """Return why run r of `a` and run r of `b` cannot be paired in a curve, by default the measure; '' if they can."""
     if a.seed != b.seed:
         return f"seeds differ: {a.seed}, {b.seed}"
-    if a.instance != b.instance or any(a.truth.get(k) != b.truth.get(k) for k in ("means", "schedule")):
+    if a.instance != b.instance or any(a.truth.get(k) != b.truth.get(k) for k in ("means", "candidates", "schedule")):
         return f"instances differ: {a.instance}, {b.instance}"
     if a.precision != b.precision:
         return f"precisions differ: {a.precision}, {b.precision}"

@@ -8,12 +8,21 @@ Unknown, NaN, and never right are an excess over epsilon of at most ROUNDING uni
 run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
 ROUNDING = 32  # units in the last place: what ten sums and products of a computed mean, or of a set, may round
+
+
+def means_of_choices(truth: Mapping[str, Any]) -> Sequence[float] | None:
+    """Return the means of what may be recommended: of the candidates if there are any, or of the arms; None if unknown.
+
+    `truth` is that of a result; the means are sorted if each run has its own order.
+    """
+    return truth.get("candidates", truth.get("means", truth.get("sorted_means"))) or None
 
 
 def judged(short: np.ndarray, epsilon: float, means: Sequence[float] | None, m: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.engine.rounds.metrics import METRIC
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import Result, skewed
-from jaxbandit.running.results.judging import judged
+from jaxbandit.running.results.judging import judged, means_of_choices
 from jaxbandit.support import domains
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import with_interval
@@ -158,7 +158,7 @@ class StoppingResult(Result):
         short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(self.precision)
         recommended = self.arrays.get("recommendation")
         m = self.guarantee.get("m", 1) if recommended is None else recommended[0].size
-        return judged(short, self.guarantee["epsilon"], self.means(), m)
+        return judged(short, self.guarantee["epsilon"], means_of_choices(self.truth), m)
 
     def errors(self) -> np.ndarray | None:
         """Return which of the stopped runs recommend a wrong arm, as `judged` says, bool; None if one is unknown."""

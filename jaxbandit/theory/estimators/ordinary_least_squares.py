@@ -14,19 +14,22 @@ from jaxbandit.support.types import Array
 
 
 class Fit(NamedTuple):
-    """Estimates for num_arms arms, and what their variances need."""
+    """Estimates for num_arms arms, or for other rows, and what their variances need."""
 
     means: Array  # float[num_arms], x_a' theta_hat
     inverse: Array  # float[dim, dim], V^-1
 
 
-def fit(features: Array, counts: Array, means: Array) -> Fit:
-    """Return the least-squares fit of the mean rewards `means`, any finite number for an arm without pulls."""
+def fit(features: Array, counts: Array, means: Array, *, at: Array | None = None) -> Fit:
+    """Return the least-squares fit of the mean rewards `means`, any finite number for an arm without pulls.
+
+    Its means are those of the rows `at`, float[rows, dim], or of the arms.
+    """
     pulls = as_float(counts)
     inverse_matrix = inverse(design_matrix(features, pulls))
     target = jnp.sum((pulls * means)[:, None] * features, 0)
     theta = product(inverse_matrix, target[:, None])
-    return Fit(product(features, theta)[:, 0], inverse_matrix)
+    return Fit(product(features if at is None else at, theta)[:, 0], inverse_matrix)
 
 
 def design_matrix(features: Array, weights: Array) -> Array:
