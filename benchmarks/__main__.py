@@ -5,7 +5,8 @@
 memory of four devices at an accelerator's sizes; `gpu` measures on a GPU, for which it needs only JAX and
 NumPy, and `gpu_bytes` plays every algorithm there in two ways that must have the same bytes. `peers
 --peers PYTHON` measures beside seven other libraries, for results/peers.md, `contextual_peers` what some of them say of
-contexts and logs, and `baseline_peers` each rule of SMPyBandits, if that interpreter has them.
+contexts and logs, and `baseline_peers` each rule of SMPyBandits, if that interpreter has them; `open_bandit FOLDER`
+evaluates a policy on the logs of a shop.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from benchmarks import results_file
 
 PARTS = benchmarks.__all__
 # Those with options of their own.
-PROGRAMS = "revisions ahead_of_time devices gpu gpu_bytes peers contextual_peers baseline_peers".split()
+PROGRAMS = "revisions ahead_of_time devices gpu gpu_bytes peers contextual_peers baseline_peers open_bandit".split()
 
 
 def main(argv: Sequence[str]) -> int:

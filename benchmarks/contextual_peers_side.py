@@ -87,7 +87,7 @@ def obp(given):
         found[f"{cell}/seconds"] = (time.perf_counter() - begin) / len(rows)
         found[f"{cell}/value"] = np.array([row[0] for row in rows])
         found[f"{cell}/ends"] = np.array([row[1] for row in rows])
-    return {**found, **_obp_replays(given)}
+    return {**found, **(_obp_replays(given) if "replay action" in given else {})}
 
 
 def _obp_log(log):

@@ -17,16 +17,23 @@ from benchmarks import machine, results_file
 def command(
     part: str,
     about: str | None,
-    measure: Callable[[bool, Sequence[str]], dict[str, Any]],
+    measure: Callable[..., dict[str, Any]],
     table: Callable[[dict[str, Any]], str],
     argv: Sequence[str],
     write: Callable[[dict[str, Any]], None] | None = None,
+    folder: str = "",
 ) -> int:
-    """Measure, print and perhaps write the table of a part, into its page by default; return the exit status."""
+    """Measure, print and perhaps write the table of a part, into its page by default; return the exit status.
+
+    `measure` gets whether it is quick, the interpreters, and the folder if there is one, of which `folder` says what
+    it has.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks {part}", description=about)
     parser.add_argument("--peers", action="append", default=[], metavar="PYTHON", help="an interpreter that has peers")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--write", action="store_true", help="write the table into its page")
+    if folder:
+        parser.add_argument("folder", type=Path, help=folder)
     asked = parser.parse_args(argv)
     interpreters = []
     for python in asked.peers:
@@ -35,7 +42,7 @@ def command(
         interpreters.append(os.path.abspath(path))  # peers run in other directories
     if asked.write and asked.quick:
         parser.error("quick = True with write, must be without: what is written is measured in full")
-    found = measure(asked.quick, interpreters)
+    found = measure(asked.quick, interpreters, *([asked.folder] if folder else []))
     text = table(found)
     print(text)
     if asked.write and write is not None:

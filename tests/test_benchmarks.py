@@ -43,6 +43,7 @@ from benchmarks import (
     linear,
     machine,
     one_run,
+    open_bandit,
     other_settings,
     peers_shared,
     regret,
@@ -179,6 +180,44 @@ def test_beside_other_libraries():
     assert own["value"][:, 0] == pytest.approx((weights * given["digits 2,000/reward"]).mean(axis=1))
     for name in contextual_peers.PEERS:
         assert peers_shared.answer([], contextual_peers.SIDE, name, {}) is None
+
+
+def test_the_sample_of_the_open_bandit_dataset(tmp_path):
+    """By hand-made rows in its format: the values of the shares of bts at each position, and at all of them."""
+    pytest.importorskip("yaml")
+    columns = ",timestamp,item_id,position,click,propensity_score,user_feature_0,user-item_affinity_0"
+    rows = {  # item, position, click, propensity
+        "random": [(*row, 0.0294117647058823) for row in (
+            (3, 1, 1), (5, 1, 0), (3, 1, 0), (5, 2, 1), (6, 2, 0), (3, 2, 0), (6, 3, 0), (6, 3, 1), (7, 3, 0))],
+        "bts": [(3, 1, 1, 0.6), (3, 1, 0, 0.6), (5, 1, 0, 0.2), (5, 2, 1, 0.5), (5, 2, 0, 0.5), (6, 3, 0, 0.3),
+                (7, 3, 0, 0.3)],
+    }  # fmt: skip
+    for policy, each in rows.items():
+        folder = tmp_path / "obp/dataset/obd" / policy / "men"
+        folder.mkdir(parents=True)
+        lines = [f"{i},2019-11-24 00:01:0{i}+00:00,{','.join(map(str, row))},81ce,0.0" for i, row in enumerate(each)]
+        (folder / "men.csv").write_text("\n".join([columns, *lines]) + "\n", encoding="utf-8")
+    priors = tmp_path / "obp/policy/conf/prior_bts.yaml"
+    priors.parent.mkdir(parents=True)
+    best = {3: (9e6, 1e6), 5: (8e6, 2e6), 7: (7e6, 3e6)}  # so often observed that draws have this order
+    alpha, beta = zip(*(best.get(item, (1.0, 1e6)) for item in range(34)), strict=True)
+    priors.write_text(json.dumps({"men": {"alpha": alpha, "beta": beta}}), encoding="utf-8")  # JSON is YAML
+    start = open_bandit.at_the_start(tmp_path, "men", 50)
+    assert start.shape == (3, 34) and start[[0, 1, 2], [3, 5, 7]].tolist() == [1, 1, 1]
+    found = open_bandit.measure(True, [], tmp_path)
+    cells = {cell["name"]: cell for cell in found["cells"]}
+    assert len(cells) == 8 and found["obp"] is None
+    # Weights over 34, where there was a click of all: 2/3 of 2/3, 1/3, 2/3; 1 of 1, 0, 0; 1/2 of 1/2, 1/2, 1/2.
+    assert cells["men week 1"]["value"][:2] == pytest.approx([34 * 2 / 9, 0.4])
+    assert cells["men week 3"]["value"][:2] == pytest.approx([34 / 6, 1 / 3])
+    assert cells["men week all"]["value"][:2] == pytest.approx([34 * (2 / 3 + 1 + 1 / 2) / 9, 0.52])
+    assert cells["men start 2"]["value"][:2] == pytest.approx([34 / 3, 1.0])
+    assert [cells[f"men week {at}"]["bts"][0] for at in (1, 2, 3, "all")] == pytest.approx([1 / 3, 1 / 2, 0, 2 / 7])
+    # The standard errors of a ratio by the delta method, of residuals .6, -.4, -.4, and of a mean.
+    ratio = np.sqrt(4 * 0.36 + 0.16 + 4 * 0.16) / 5
+    assert cells["men week 1"]["z"] == pytest.approx((0.4 - 1 / 3) / np.hypot(ratio, np.sqrt(2 / 9 / 3)))
+    lines = open_bandit.table(found).splitlines()
+    assert lines[0] == "obp: missing" and any("400.00" in line and "333.33" in line for line in lines)
 
 
 def test_beside_smpybandits(monkeypatch):
