@@ -21,8 +21,9 @@ sys.dont_write_bytecode = False
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 os.environ.setdefault("MPLCONFIGDIR", str(CACHES / "matplotlib"))
 os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "d")
-# JAX's own cache keeps the programs of the tests themselves, too: in the repository, or where the environment says.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(os.environ["XDG_CACHE_HOME"]) / "jax" / platform.node()))
+# JAX's own cache keeps the programs of the tests themselves, too. It is trimmed, so that it is never a user's own.
+PROGRAMS = Path(os.environ.get("JAXBANDIT_TESTS_CACHE") or Path(os.environ["XDG_CACHE_HOME"]) / "jax")
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(PROGRAMS / platform.node())
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 sys.path.append(str(Path(__file__).parents[1]))  # of benchmarks; last: an installed package stays the one under test
 
@@ -42,7 +43,7 @@ LONGEST = (
 compiling.SECONDS = 1e6  # how long a test compiles depends on the machine
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
-program_files.trim(Path(os.environ["JAX_COMPILATION_CACHE_DIR"]).parent, 2 * 2**30)  # all tests keep half of it
+program_files.trim(PROGRAMS, 2 * 2**30)  # all tests keep half of it
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
 
