@@ -161,7 +161,8 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
     """
     if results[0].kind == "simulate":
         yield from regret_curves.drawn(results, **look)
-        yield from _sweeps([r for r in results if r.counted])
+        counted = [r for r in results if r.counted]
+        yield from _sweeps(counted, sweeps.sweeps(counted))
         yield from _gaps(results)
         return
     results = [r for r in results if len(r.samples())]  # without a stopping time there is nothing to draw
@@ -172,8 +173,9 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
             for what in budgets.WORDS:
                 yield f"{what}-{instance}", _figure(budgets.plot_budget, some, what=what)
         return
-    yield from _sweeps(results)
-    if any(sweep.of_instances for sweep in sweeps.sweeps(results)):
+    parameter_sweeps = sweeps.sweeps(results)
+    yield from _sweeps(results, parameter_sweeps)
+    if any(sweep.of_instances for sweep in parameter_sweeps):
         return
     few = {} if points is None else {"points": points}
     for instance in dict.fromkeys(r.instance for r in results):
@@ -190,9 +192,9 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
     yield from _gaps(results)
 
 
-def _sweeps(results: Sequence[Any]) -> Iterator[tuple[str, Figure]]:
-    """Yield a figure for each parameter that is swept, and a map for each algorithm that sweeps two numbers."""
-    for sweep in sweeps.sweeps(results):
+def _sweeps(results: Sequence[Any], found: Sequence[sweeps.Sweep]) -> Iterator[tuple[str, Figure]]:
+    """Yield a figure for each sweep that was found, and a map for each algorithm that sweeps two numbers."""
+    for sweep in found:
         yield f"sweep-{sweep.name}", _figure(sweeps.plot_sweep, sweep)
     for instance, algorithm in dict.fromkeys((r.instance, r.algorithm) for r in results):
         some = [r for r in results if (r.instance, r.algorithm) == (instance, algorithm)]

@@ -20,8 +20,9 @@ MOST = 60  # cells with a number in them
 
 def is_grid(results: Sequence[Any]) -> bool:
     """Return whether the results of one algorithm vary two numbers and have each pair of their values once."""
-    places = _places(_tables(results))
-    pairs = {tuple(table[k] for k in places) for table in _tables(results)}
+    tables = _tables(results)
+    places = _places(tables)
+    pairs = {tuple(table[k] for k in places) for table in tables}
     return len(places) == 2 and len(results) == len(pairs) == np.prod([len(values) for values in places.values()])
 
 
