@@ -131,6 +131,8 @@ def test_every_public_name_is_on_a_page_of_the_reference():
     }
     for package in (jaxbandit.algorithms, jaxbandit.environments):
         assert {f"{package.__name__}.{name}" for name in package.__all__} <= {f"jaxbandit.{path}" for path in listed}
+    pages = reference_pages._files()  # a name under a heading that its page does not print would have none
+    assert {path for path in reference_pages.homes() if f"generated/jaxbandit.{path}.rst" not in pages} == set()
 
 
 def test_a_public_name_of_no_group_stops_the_build(monkeypatch):

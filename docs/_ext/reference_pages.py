@@ -129,9 +129,9 @@ def groups() -> dict[str, dict[str, list[str]]]:
 
 
 def _heading(name: str, module: str) -> str:
-    if entry := ALGORITHMS.get(name):
-        return f"{entry.question.capitalize()}: {SETTINGS[entry.setting]}"
-    if module.startswith("algorithms."):
+    if module.startswith("algorithms."):  # `space.uniform` has the name of one
+        if entry := ALGORITHMS.get(name):
+            return f"{entry.question.capitalize()}: {SETTINGS[entry.setting]}"
         return FEEDBACK if module.startswith("algorithms.feedback.") else PARTS
     return KNOWN if module.startswith("environments.") and name not in ENVIRONMENTS else ""
 
