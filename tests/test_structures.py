@@ -95,6 +95,27 @@ def test_runs_that_stop_and_rules_within_rules(no_more_tracing):
         jb.simulate(jb.algorithms.delayed(jb.algorithms.ucb1(3), mean=2.0, cap=8), world, **SMALL)
 
 
+@pytest.mark.parametrize(
+    ("verb", "rule", "more"),
+    [(jb.simulate, jb.algorithms.ucb1(2), {"horizon": 50}), (jb.identify, jb.algorithms.lucb(2, delta=0.1), {})],
+)
+def test_a_second_call_executes_no_python_of_the_rule(verb, rule, more):
+    """It would be executed for shapes alone, which takes longer than many rounds where constants are solved for."""
+    calls = []
+
+    def init(key):
+        calls.append(key)
+        return rule.init(key)
+
+    noted, world = rule._replace(init=init), jb.environments.bernoulli([0.2, 0.8])
+    verb(noted, world, num_runs=8, **more)
+    assert calls
+    calls.clear()
+    for number in (8, 16):
+        verb(noted, world, num_runs=number, seed=1, **more)
+    assert calls == []
+
+
 def test_an_object_that_was_changed_has_a_program_of_its_own(no_more_tracing):
     rule, world = jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS)
     worst = rule._replace(select=lambda noise, state, context: jnp.int32(0))

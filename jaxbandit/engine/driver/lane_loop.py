@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.tile_loop import ROUND, apart, drawn
-from jaxbandit.engine.layout import sizes
+from jaxbandit.engine.layout import jaxprs, sizes
 from jaxbandit.engine.layout.batching import batch_last, constant_flags
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.recorder import Tally
@@ -66,7 +66,7 @@ class LaneLoop:
         """Bytes of a run on the device: state, noise, environment, tally, keys, and a part of every write-out slot."""
         run = self.run
         example = (run.arguments, run.world, run.state, run.tally)
-        ended = jax.tree.leaves((jax.eval_shape(run.verdict, *example), run.state if run.verifies else None))
+        ended = jax.tree.leaves((jaxprs.trace(run.verdict, *example)[1], run.state if run.verifies else None))
         slot = 4 * 4 + sum(leaf.size * leaf.dtype.itemsize for leaf in ended)
         own = run.bytes(run.world, run.world_varies) + run.bytes(run.tally, run.tally_varies)
         return self.lane_bytes + own + run.bytes(run.words, (True, True)) + self.slots * slot

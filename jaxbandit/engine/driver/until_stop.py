@@ -14,7 +14,7 @@ from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.lane_loop import REFILL_SHARE, LaneLoop, Lanes, Report
 from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Program
 from jaxbandit.engine.driver.records import STOPPED_RUNS
-from jaxbandit.engine.layout import sizes
+from jaxbandit.engine.layout import jaxprs, sizes
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember, remembers
 from jaxbandit.engine.rounds.metrics import limits_of
 from jaxbandit.engine.rounds.recorder import MISCOUNTED
@@ -61,7 +61,7 @@ class UntilStop(Program):
 
     def _names(self) -> list[str]:
         run = self.loop.run
-        verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state, run.tally)
+        _, verdict = jaxprs.trace(run.verdict, run.arguments, run.world, run.state, run.tally)
         batches = ["batches"] if run.batches else []
         return ["samples", "outcome", *batches, *(name for name in verdict if name in STOPPED_RUNS or is_per_run(name))]
 
@@ -92,7 +92,8 @@ class UntilStop(Program):
     def shapes(self, width: int) -> Lanes:
         """The shapes of this number of lanes."""
         loop, number = self.loop, jax.ShapeDtypeStruct((), jnp.int32)
-        return jax.eval_shape(lambda a, n: loop.empty(loop.run.first(a), n, width), self.arguments, number)
+        _, first = jaxprs.trace(loop.run.first, loop.run.arguments)  # kept with the loop: it takes long for some rules
+        return jax.eval_shape(lambda first, n: loop.empty(first, n, width), first, number)
 
     def empty(self, width: int, device: Device) -> Lanes:
         """Lanes without runs."""
