@@ -69,6 +69,7 @@ from .lab.auditing.audit import audit as audit
 from .lab.conformance.check_algorithm import check_algorithm as check_algorithm
 from .lab.conformance.check_environment import check_environment as check_environment
 from .lab.experiments.run import run as run
+from .lab.papers.cite import cite as cite
 from .lab.papers.paper import reproduce as reproduce
 from .running.identify import identify as identify
 from .running.plotting import style as style

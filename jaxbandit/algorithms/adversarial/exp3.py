@@ -49,9 +49,9 @@ def exp3(
       ValueError: the fixed rate has neither horizon nor eta.
 
     Source:
-      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.;
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput. 32;
       Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
-      Figure 3.1 and Theorem 3.1.
+      Foundations and Trends in Machine Learning 5, Figure 3.1 and Theorem 3.1.
     """
     eta_at = learning_rate(num_arms, rate, horizon, eta)
 

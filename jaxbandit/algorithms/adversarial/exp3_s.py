@@ -58,7 +58,7 @@ def exp3_s(
       It recommends the arm with the largest weight.
 
     Source:
-      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput. 32,
       Figure 4 and Corollary 8.3.
     """
     level = (num_changes + 1) * math.log(num_arms * horizon) + math.e

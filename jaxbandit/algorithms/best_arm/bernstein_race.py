@@ -74,8 +74,8 @@ def bernstein_race(
     Source:
       Mnih, Szepesvari and Audibert (2008), Empirical Bernstein stopping, ICML; Audibert, Munos and Szepesvari (2009),
       Exploration-exploitation tradeoff using variance estimates in multi-armed bandits, Theoretical Computer Science
-      410, Theorem 1; Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B,
-      Theorem 2.
+      410, Theorem 1; Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B
+      86, Theorem 2.
     """
     check_range(low, high)
 

@@ -66,7 +66,7 @@ def betting_race(
       high: largest possible reward, above low.
 
     Source:
-      Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B, Section 4.
+      Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B 86, Section 4.
     """
     num_arms = few_arms(num_arms, "bernstein_race")
     check_range(low, high)

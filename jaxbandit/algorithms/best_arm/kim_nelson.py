@@ -76,9 +76,9 @@ def kim_nelson(
         independent arms.
 
     Source:
-      Kim and Nelson (2001), A fully sequential procedure for indifference-zone selection in simulation, ACM TOMACS; Kim
-      and Nelson (2006), On the asymptotic validity of fully sequential selection procedures for steady-state
-      simulation, Operations Research.
+      Kim and Nelson (2001), A fully sequential procedure for indifference-zone selection in simulation, ACM TOMACS 11;
+      Kim and Nelson (2006), On the asymptotic validity of fully sequential selection procedures for steady-state
+      simulation, Operations Research 54.
     """
     per_arm = independent and variant == "kn++"  # then one variance per arm determines those of all pairs
     num_arms = num_arms if per_arm else few_arms(num_arms, "student_race")

@@ -102,7 +102,8 @@ def paired_race(
 
     Source:
       For the martingale, Wang and Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with
-      unknown variance. Its one-sided form (`theory.solvers.student`) and the race are original to this library.
+      unknown variance, arXiv:2310.03722. Its one-sided form (`theory.solvers.student`) and the race are original to
+      this library.
     """
     num_arms = few_arms(num_arms, "student_race")
 

@@ -61,9 +61,9 @@ def student_race(num_arms: SeveralArms, *, delta: Delta = 0.05) -> Algorithm:
     runs.
 
     Source:
-      Wang and Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance;
-      Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit and
-      reinforcement learning problems, JMLR 7, for the race.
+      Wang and Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance,
+      arXiv:2310.03722; Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the
+      multi-armed bandit and reinforcement learning problems, JMLR 7, for the race.
     """
 
     def begin() -> StudentStatistic:

@@ -98,11 +98,11 @@ def top_two(
 
     Source:
       Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited, NeurIPS; Russo (2016),
-      Simple Bayesian algorithms for best arm identification, COLT; Shang et al. (2020), Fixed-confidence guarantees for
-      Bayesian best-arm identification, AISTATS; Jourdan and Degenne (2023), Non-asymptotic analysis of a UCB-based top
-      two algorithm, NeurIPS; Jourdan, Degenne and Kaufmann (2023), An epsilon-best-arm identification algorithm for
-      fixed-confidence and beyond, NeurIPS; You, Qin, Wang and Yang (2023), Information-directed selection for top-two
-      algorithms, COLT.
+      Simple Bayesian algorithms for best arm identification, COLT; Shang, de Heide, Menard, Kaufmann and Valko (2020),
+      Fixed-confidence guarantees for Bayesian best-arm identification, AISTATS; Jourdan and Degenne (2023),
+      Non-asymptotic analysis of a UCB-based top two algorithm, NeurIPS; Jourdan, Degenne and Kaufmann (2023), An
+      epsilon-best-arm identification algorithm for fixed-confidence and beyond, NeurIPS; You, Qin, Wang and Yang
+      (2023), Information-directed selection for top-two algorithms, COLT.
     """
     law = comparison(family, threshold, num_arms, delta, sigma)
     if epsilon is not None:

@@ -116,8 +116,8 @@ def logistic_softmax(
       `Choice` of an arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
 
     Source:
-      Sutton and Barto (2018), Reinforcement Learning: An Introduction, equation (13.2), with x' theta / temperature as
-      the preference.
+      Sutton and Barto (2018), Reinforcement Learning: An Introduction, MIT Press, equation (13.2), with x' theta /
+      temperature as the preference.
     """
     own = models(online, regularization, num_arms, shape, intercept)
     return greedy_policy(own, softmax_choice(temperature), rewards=Rewards(0.0, 1.0), intercept=intercept)

@@ -43,9 +43,9 @@ def logistic_ucb(
       in [0, 1].
 
     Source:
-      No paper states this rule: it is the index of LinUCB (Li, Chu, Langford and Schapire 2010, A contextual-bandit
-      approach to personalized news article recommendation, WWW, Algorithm 1) on the extended Kalman filter of logistic
-      regression.
+      No paper states this rule: it is the index of LinUCB, Algorithm 1 of Li, Chu, Langford and Schapire (2010), A
+      contextual-bandit approach to personalized news article recommendation, WWW, on the extended Kalman filter of
+      logistic regression.
     """
     own = models(online, regularization, num_arms, shape, intercept)
 

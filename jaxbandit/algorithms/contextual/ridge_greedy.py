@@ -72,7 +72,8 @@ def ridge_epsilon(
       arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
 
     Source:
-      Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.4, here with ridge regression.
+      Sutton and Barto (2018), Reinforcement Learning: An Introduction, MIT Press, Section 2.4, here with ridge
+      regression.
     """
     own = models(ridge, regularization, num_arms, shape, intercept)
     return greedy_policy(own, epsilon_choice(epsilon), intercept=intercept)
@@ -110,8 +111,8 @@ def ridge_softmax(
       arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
 
     Source:
-      Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.3, exercise 2.6 and equation (2.11),
-      here with ridge regression.
+      Sutton and Barto (2018), Reinforcement Learning: An Introduction, MIT Press, Section 2.3, exercise 2.6 and
+      equation (2.11), here with ridge regression.
     """
     own = models(ridge, regularization, num_arms, shape, intercept)
     return greedy_policy(own, softmax_choice(temperature), intercept=intercept)

@@ -89,8 +89,9 @@ def adaptive_full_bandit(
       increasing order. It requests its pulls in batches of SetPulls.
 
     Source:
-      Original to this library, based on Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019) and Xu, Honda and Sugiyama
-      (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
+      Original to this library, based on Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for
+      multiple-arm identification with full-bandit feedback, Neural Computation 32, and Xu, Honda and Sugiyama (2018), A
+      fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
     """
     support = super_arms(num_arms, k, num_sets=num_sets, support_seed=support_seed)
     assert support.sets is not None  # a random support is listed

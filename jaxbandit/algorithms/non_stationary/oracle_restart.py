@@ -54,8 +54,9 @@ def oracle_restart(num_arms: NumArms, *, starts: Starts) -> Algorithm:
       ValueError: starts does not increase from 0.
 
     Source:
-      Garivier and Cappe (2011) for kl-UCB; Besson, Kaufmann, Maillard and Seznec (2022), Efficient change-point
-      detection for tackling piecewise-stationary bandits, JMLR 23, for the oracle.
+      Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and beyond, COLT, for kl-UCB;
+      Besson, Kaufmann, Maillard and Seznec (2022), Efficient change-point detection for tackling piecewise-stationary
+      bandits, JMLR 23, for the oracle.
     """
     changes = starts[1:]
 

@@ -30,8 +30,8 @@ def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm
       epsilon: probability of exploring. An exploring round may also draw the greedy arm.
 
     Source:
-      Sutton and Barto (2018), Reinforcement Learning: An Introduction, equation (2.2) and the boxed algorithm of
-      Section 2.4.
+      Sutton and Barto (2018), Reinforcement Learning: An Introduction, MIT Press, equation (2.2) and the boxed
+      algorithm of Section 2.4.
     """
 
     def noise(key: Key) -> Array:

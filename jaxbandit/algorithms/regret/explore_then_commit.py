@@ -41,7 +41,7 @@ def etc(num_arms: NumArms, pulls: Count) -> Algorithm:
       pulls: number of pulls of each arm before the commitment.
 
     Source:
-      Lattimore and Szepesvari (2020), Bandit Algorithms, Algorithm 1 and Theorem 6.1.
+      Lattimore and Szepesvari (2020), Bandit Algorithms, Cambridge University Press, Algorithm 1 and Theorem 6.1.
     """
     return _rule(num_arms, lambda turns, lead: turns >= pulls)
 
@@ -68,7 +68,7 @@ def etc_gap(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma 
       gap: difference of the best and the second mean.
 
     Source:
-      Lattimore and Szepesvari (2020), Bandit Algorithms, equations (6.5) and (6.6).
+      Lattimore and Szepesvari (2020), Bandit Algorithms, Cambridge University Press, equations (6.5) and (6.6).
     """
     scaled = _scaled_gap(gap, sigma, horizon)
 

@@ -47,7 +47,7 @@ def kl_ucb_empirical(
 
     Source:
       Cappe, Garivier, Maillard, Munos and Stoltz (2013), Kullback-Leibler upper confidence bounds for optimal
-      sequential allocation, Annals of Statistics, Algorithm 1; Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a
+      sequential allocation, Annals of Statistics 41, Algorithm 1; Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a
       boosting approach to tame complexity and optimality for stochastic bandits, IJCAI, Appendix D, Lemma 10.
     """
 

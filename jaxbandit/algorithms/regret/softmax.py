@@ -39,7 +39,8 @@ def softmax(
       Its noise is float[num_arms], standard Gumbel draws.
 
     Source:
-      Sutton and Barto (2018), Reinforcement Learning: An Introduction, exercise 2.6 and equation (2.11), on means.
+      Sutton and Barto (2018), Reinforcement Learning: An Introduction, MIT Press, exercise 2.6 and equation (2.11), on
+      means.
     """
     if temperature is None:
         temperature = 0.1 if schedule == "constant" else math.sqrt(math.log(max(num_arms, 2)) / num_arms)

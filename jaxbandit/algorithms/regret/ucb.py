@@ -68,8 +68,9 @@ def ucb1(num_arms: NumArms, *, c: LogLogWeight = 0.0) -> Algorithm:
       c: weight of log log t (the theorem uses 3, the paper's experiments 0).
 
     Source:
-      Liu, Wang, Buccapatnam and Shroff (2018), UCBoost, IJCAI, Section 3.1; Auer, Cesa-Bianchi and Fischer (2002),
-      Finite-time analysis of the multiarmed bandit problem, Machine Learning 47.
+      Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
+      stochastic bandits, IJCAI, Section 3.1; Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the
+      multiarmed bandit problem, Machine Learning 47.
     """
     return ucb(num_arms, distance="sq", c=c)._replace(name="ucb1")
 
@@ -89,7 +90,7 @@ def ucb_alpha(num_arms: NumArms, *, alpha: Positive = 1.0) -> Algorithm:
 
     Source:
       Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
-      Section 2.2.
+      Foundations and Trends in Machine Learning 5, Section 2.2.
     """
 
     def index(state: IndexState) -> Array:

@@ -38,7 +38,7 @@ def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
       ValueError: losses is not a table within [0, 1], or its function does not return a vector of floats.
 
     Source:
-      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.
+      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput. 32
     """
     rewards, num_arms, length = _rewards(losses)
 

