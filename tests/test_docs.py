@@ -65,9 +65,19 @@ def test_readme_is_short_and_says_early_how_to_install():
 
 def test_guides_are_short():
     """Those of developers and the proofs excepted."""
-    words = {document: len(text_of(document).split()) for document in DOCUMENTS if document.startswith("docs/")}
+    guides = [document for document in DOCUMENTS if document.startswith("docs/")]
+    words = {document: len(re.findall(r"\S*\w\S*", text_of(document))) for document in guides}
     exempt = ["docs/design.md", "docs/mathematics.md"]
     assert [document for document, number in words.items() if number > 2500 and document not in exempt] == []
+
+
+def test_code_fits_the_column_of_a_page():
+    """Excerpts of the source excepted, whose lines are those of their files."""
+    pages = [document for document in DOCUMENTS if document.startswith("docs/") or document == "README.md"]
+    code = [
+        (page, line) for page in pages for what, text in fenced(page) if what == "python" for line in text.splitlines()
+    ]
+    assert len(code) > 1000 and [(page, line) for page, line in code if len(line) > 88] == []
 
 
 @pytest.mark.slow
