@@ -22,8 +22,8 @@ from .decide.gate.no_worse import no_worse as no_worse
 from .decide.gate.result import GateResult as GateResult
 from .decide.loading import load as load
 from .decide.logs.evaluate import evaluate as evaluate
-from .decide.logs.evaluation import Difference as Difference
 from .decide.logs.evaluation import Evaluation as Evaluation
+from .decide.logs.evaluation import PolicyDifference as PolicyDifference
 from .decide.logs.fit import fit as fit
 from .decide.logs.log import Log as Log
 from .decide.logs.policy_of import policy_of as policy_of

@@ -8,7 +8,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base import docstrings
 from jaxbandit.lab.papers import authors
-from jaxbandit.lab.papers.cite import _escaped
+from jaxbandit.lab.papers.cite import _ascii
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
 
 KNOWN = {**ENVIRONMENTS, **WRAPPERS, **ALGORITHMS}
@@ -82,7 +82,7 @@ def test_every_paper_that_a_docstring_names_has_an_entry_with_its_fields_and_a_k
 
 def test_every_author_is_of_some_paper():
     text = jb.cite(*KNOWN)
-    assert [person for person in authors.BY_SURNAME.values() if _escaped(person) not in text] == []
+    assert [person for person in authors.BY_SURNAME.values() if _ascii(person) not in text] == []
 
 
 def test_a_paper_of_several_names_stands_once():

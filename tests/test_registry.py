@@ -20,9 +20,9 @@ from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 ENTRIES = [*ALGORITHMS.values(), *ENVIRONMENTS.values()]
 
 PUBLIC = (
-    "ABResult Algorithm Arms Budget Certificate Difference DuelCertificate Environment Evaluation Execution "
-    "GateResult Goal Log Offer PolicyValue Pulls Result Rewards RunsLeftOut SearchResult Session Trainee TuneResult "
-    "ab algorithms amend ask audit auditing bounds certificate check_algorithm check_environment close_arms compare "
+    "ABResult Algorithm Arms Budget Certificate DuelCertificate Environment Evaluation Execution GateResult Goal Log "
+    "Offer PolicyDifference PolicyValue Pulls Result Rewards RunsLeftOut SearchResult Session Trainee TuneResult ab "
+    "algorithms amend ask audit auditing bounds certificate check_algorithm check_environment cite close_arms compare "
     "contract declare drawn duel_certificate duel_pairs duel_race environments evaluate expire export fit hyperband "
     "identify intervals load load_session metrics no_worse numerics open_arms plot policy_of pull_keys read_log "
     "repair_session replay reproduce rollout run run_key run_until_stop save save_session search session "
@@ -114,6 +114,16 @@ def test_importing_the_package_and_its_registry_imports_no_jax():
     code = (
         "import sys, jaxbandit, jaxbandit.lab.specs.registry, jaxbandit.lab.specs.spec; "
         "print({'jax', 'numpy', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_decisions_import_no_module_of_statistics_that_takes_a_second():
+    """A service is down while it starts, and a command waits."""
+    code = (
+        "import sys, jaxbandit as jb; jb.session_directory, jb.tune, jb.search, jb.ab, jb.evaluate, jb.no_worse; "
+        "print({'scipy.stats', 'scipy.optimize', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -35,7 +35,7 @@ WEIGHTS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference(Headline):
+class PolicyDifference(Headline):
     """The value of a policy minus that of another one, or minus the rewards of the log, over the same rows."""
 
     policy: str
@@ -90,7 +90,7 @@ class Evaluation(Headline):
         """The headline of the only policy."""
         return self.only.headline
 
-    def compare(self, policy: str | None = None, other: str | None = None) -> Difference:
+    def compare(self, policy: str | None = None, other: str | None = None) -> PolicyDifference:
         """Return the value of a policy minus that of another one, paired: both are estimated from the same rows.
 
         The interval is chosen as for a value: normal, or betting if the log was written by a rule that learned or one
@@ -112,7 +112,7 @@ class Evaluation(Headline):
             found, bets = Estimate("DM", "", one.value - two.value, np.nan, np.nan, np.nan, words), None
         else:
             found, bets = self._paired(one.rows, two.rows)
-        return Difference(one.name, two.name, found, bets, self.confidence)
+        return PolicyDifference(one.name, two.name, found, bets, self.confidence)
 
     def _paired(self, a: Rows, b: Rows) -> tuple[Estimate, Estimate]:
         """Return the headline of a difference, and its betting interval."""
@@ -136,7 +136,7 @@ class Evaluation(Headline):
             "DR", NORMAL, estimates.normal(a.fitted - b.fitted, self.confidence), "approximate, paired"
         ), bets
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[PolicyDifference]:
         """Return what each policy differs by from the log; from the first policy if the log is adaptive."""
         if not self.adaptive:
             return [self.compare(p.name) for p in self.policies]

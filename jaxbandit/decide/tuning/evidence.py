@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
+from scipy import special
 
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.theory.comparisons import achieved
@@ -174,7 +174,7 @@ class Evidence:
         most, k, n = self.criterion.max_failure_rate, self.failures, self.trainings
         if most is None or not n[present].any():
             return present
-        likely = present & (beta.cdf(most, 1 + k, 1 + n - k) >= PROBABLE)  # all rates are equally likely before
+        likely = present & (special.betainc(1 + k, 1 + n - k, most) >= PROBABLE)  # all rates are equally likely before
         if likely.any():
             return likely
         rates = np.where(present & (n > 0), k / np.maximum(n, 1), np.inf)

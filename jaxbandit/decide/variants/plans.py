@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binom
 
 from jaxbandit.decide.variants import bounds
 from jaxbandit.decide.variants.outcomes import Kind
@@ -140,6 +139,8 @@ class _World:
         self, rng: np.random.Generator, steps: np.ndarray, shares: np.ndarray, control: int, better: int
     ) -> float:
         """Return the first of the steps at which a test of two rates is decided; the pairs are drawn as counts."""
+        from scipy.stats import binom  # imported here because it is slow to import and rarely needed
+
         source, (p, q) = self.source, numbers_of(shares[better], shares[control])
         i, j = np.arange(p + 1), np.arange(q + 1)[:, None]  # outcomes of 1 of the better variant and of the control
         gaps = np.round((j / q - i / p) * (1 if source.maximize else -1), 12)

@@ -91,7 +91,7 @@ def cite(*names: str) -> str:
 def _of(paper: re.Match[str]) -> str:
     people = authors.people(re.findall(AUTHOR, paper["authors"]))
     title, year, venue = paper["title"], paper["year"], paper["venue"]
-    lines = [f"author = {{{' and '.join(people)}}}", f"title = {{{_kept(title)}}}", f"year = {{{year}}}"]
+    lines = [f"author = {{{' and '.join(people)}}}", f"title = {{{_capitals(title)}}}", f"year = {{{year}}}"]
     if venue in JOURNALS:
         kind, lines = "article", [*lines, f"journal = {{{JOURNALS[venue]}}}"]
     elif venue in CONFERENCES:
@@ -108,14 +108,14 @@ def _of(paper: re.Match[str]) -> str:
 
 
 def _entry(kind: str, key: str, lines: list[str]) -> str:
-    return _escaped(f"@{kind}{{{key},\n" + "".join(f"  {line},\n" for line in lines) + "}")
+    return _ascii(f"@{kind}{{{key},\n" + "".join(f"  {line},\n" for line in lines) + "}")
 
 
-def _kept(title: str) -> str:
+def _capitals(title: str) -> str:
     """Return a title with braces around words whose capitals a bibliography style would take for a beginning."""
     words = title.split(" ")
     return " ".join(f"{{{w}}}" if re.search("[A-Z]", w[1:] if i == 0 else w) else w for i, w in enumerate(words))
 
 
-def _escaped(text: str) -> str:
+def _ascii(text: str) -> str:
     return re.sub("(.)([\u0300-\u036f])", lambda m: f"{{\\{ACCENTS[m[2]]}{m[1]}}}", unicodedata.normalize("NFD", text))

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 REMARK, CONTRADICTION = 1e-3, 1e-6  # levels, for all tests of a call together
 _SKEWED = 0.1  # skewness of a correlation that is taken for normal, at most
@@ -51,6 +50,8 @@ def changes(
       order: int[scores], the arm of each score, in the order of all of them. None: the shares are not looked at.
       together: whether a test adds up the scores of all arms, which needs arms that are independent of each other.
     """
+    from scipy import stats  # imported here because it takes a second, which a session need not wait for
+
     scores = [np.asarray(x, np.float64)[np.isfinite(x)] for x in samples]
     tested = [i for i, x in enumerate(scores) if len(x) >= _FEWEST and x.min() < x.max()]
     if not tested:
@@ -105,6 +106,8 @@ def _halves(ranks: np.ndarray) -> tuple[float, float]:
 
 def _change_of_shares(scores: Sequence[np.ndarray], order: np.ndarray, names: Sequence[str] | None, noun: str) -> str:
     """Return how the shares of the arms have moved with the scores, "" if they have not."""
+    from scipy import stats
+
     halves = np.array([np.bincount(half, minlength=len(scores)) for half in np.array_split(order, 2)])
     used = np.flatnonzero(halves.all(axis=0)).tolist()
     if len(used) < 2:
