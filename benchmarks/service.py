@@ -27,8 +27,8 @@ from benchmarks.columns import table as table_of
 
 RECIPE = Path(__file__).parent.parent / "docs" / "recipes" / "service.md"
 RULE, ARMS, DIM = "jb.algorithms.lin_ucb_disjoint(20, 50)", 20, 50
-RATE, SECONDS = 20, 60  # visits a second, of two requests each
-VISITS, AT_ONCE = 10**5, 1000  # of the log of a long life, and of a line of it
+RATE, SECONDS = 100, 60  # visits a second, of two requests each
+VISITS, AT_ONCE = 10**6, 1000  # of the log of a long life, and of a line of it
 
 
 class Service:

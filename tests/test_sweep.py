@@ -130,6 +130,25 @@ def test_what_is_no_list_of_numbers_is_refused_in_one_line(given, said):
     assert "\n" not in str(error.value)
 
 
+def test_instances_are_swept_for_an_algorithm_as_for_its_factory():
+    means = {"means": [[0.2, 0.6], [0.5, 0.1]]}
+    rules = jb.algorithms.ucb1(2, c=2.0), functools.partial(jb.algorithms.ucb1, 2, c=2.0)
+    found = [jb.sweep(rule, jb.environments.bernoulli, means, **SMALL) for rule in rules]
+    assert [content(x) for x in found[0]] == [content(x) for x in found[1]]
+
+
+@pytest.mark.parametrize(
+    ("factory", "said"),
+    [
+        (jb.algorithms.ucb1(2), "'c', must be arguments of the factory: none, or of the environment: means, permute$"),
+        ([jb.algorithms.ucb1(2)], r"^sweep: factory is a list, must be a function such as partial\(kl_ucb, 9\)$"),
+    ],
+)
+def test_what_has_no_such_argument_is_refused_in_one_line(factory, said):
+    with pytest.raises(ValueError, match=said):
+        jb.sweep(factory, jb.environments.bernoulli, {"c": [1.0]}, **SMALL)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

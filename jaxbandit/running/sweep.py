@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.base.arguments import HorizonOfRuns
 from jaxbandit.base.calls import checked, take_arguments
-from jaxbandit.base.contract import Environment
+from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, Progress
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
@@ -35,7 +35,7 @@ Values = Mapping[str, Sequence[ArrayLike] | ArrayLike]
 
 @overload
 def sweep(
-    factory: Callable[..., Any],
+    factory: Callable[..., Any] | Algorithm,
     environment: Environment | Callable[..., Environment] | None,
     values: Values,
     *,
@@ -46,7 +46,7 @@ def sweep(
 
 @overload
 def sweep(
-    factory: Callable[..., Any],
+    factory: Callable[..., Any] | Algorithm,
     environment: Environment | Callable[..., Environment] | None,
     values: Values,
     *,
@@ -57,7 +57,7 @@ def sweep(
 
 @checked
 def sweep(
-    factory: Callable[..., Any],
+    factory: Callable[..., Any] | Algorithm,
     environment: Environment | Callable[..., Environment] | None,
     values: Values,
     *,
@@ -72,7 +72,7 @@ def sweep(
 
     Args:
       factory: a function that takes the swept hyperparameters by keyword, all of them traced, such as
-        `functools.partial(kl_ucb, 9)`.
+        `functools.partial(kl_ucb, 9)`; or an Algorithm, if only the instance is swept.
       environment: an Environment, as for `simulate`; or a factory that takes some of the swept names by keyword, such
         as `jb.environments.bernoulli`, for a grid of instances. With None, `factory` returns the pair (algorithm,
         environment).
@@ -103,6 +103,10 @@ def sweep(
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ValueError(f"values have lengths {lengths}, must have the same length >= 1")
+    if isinstance(factory, Algorithm):
+        factory = functools.partial(_itself, factory)
+    elif not callable(factory):
+        raise ValueError(f"factory is a {type(factory).__name__}, must be a function such as partial(kl_ucb, 9)")
     of_instances = _names_of_instances(factory, environment, columns)
     if of_instances and execution.executor is not None:
         raise ValueError(f"with an executor, {of_instances[0]} of the environment cannot be swept; leave executor out")
@@ -130,6 +134,10 @@ def sweep(
         return _played(play, len(pairs), runs, execution, advance)
 
 
+def _itself(algorithm: Algorithm) -> Algorithm:
+    return algorithm
+
+
 def _names_of_instances(factory: Any, environment: Any, names: Iterable[str]) -> tuple[str, ...]:
     """Return the swept names that the environment takes; raise ValueError for a name that neither or both take."""
     named = {} if not callable(environment) else inspect.signature(environment).parameters
@@ -142,7 +150,8 @@ def _names_of_instances(factory: Any, environment: Any, names: Iterable[str]) ->
     try:
         inspect.signature(factory).bind(**dict.fromkeys(mine))
     except TypeError as error:
-        known = ", ".join(theirs) + (f", or of the environment: {', '.join(named)}" if named else "")
+        known = ", ".join(theirs) or "none"
+        known += f", or of the environment: {', '.join(named)}" if named else ""
         raise ValueError(f"{error}, must be arguments of the factory: {known}") from None
     return tuple(name for name in names if name in own)
 
