@@ -91,7 +91,13 @@ def test_a_paper_of_several_names_stands_once():
 
 
 def test_without_a_name_the_library_itself():
-    assert jb.cite().startswith("@misc{jaxbandit,\n") and jb.__version__ in jb.cite()
+    assert jb.cite() == (
+        "@misc{jaxbandit,\n"
+        "  author = {{The jaxbandit developers}},\n"
+        "  title = {jaxbandit},\n"
+        f"  note = {{Version {jb.__version__}}},\n"
+        "}"
+    )
 
 
 def test_a_name_that_is_not_known():
