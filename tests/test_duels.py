@@ -108,6 +108,13 @@ def test_a_condorcet_winner(rule):
     assert k.words == "c beats each of the 3 others (Condorcet winner), with probability at least 0.94"
     assert k.order.beats.tolist() == [[False] * 4, [False] * 4, [True, True, False, True], [False] * 4]
     assert int(k.duels.sum()) == 2 * session.num_told and k.to_json()["arms"][2]["beats"] == [0, 1, 3]
+    # The bounds of the wins on average are the means of those of an arm's pairs, the second arm's mirrored.
+    state, pairs = jax.tree.map(np.asarray, session.state), jb.duel_pairs(4).tolist()
+    for arm, shown in enumerate(k.to_json()["arms"]):
+        own = [(n, pair[0] == arm) for n, pair in enumerate(pairs) if arm in pair]
+        low = np.mean([state.low[n] if first else 1 - state.high[n] for n, first in own])
+        high = np.mean([state.high[n] if first else 1 - state.low[n] for n, first in own])
+        assert (shown["borda_low"], shown["borda_high"]) == (pytest.approx(low), pytest.approx(high))
     # Draws are half a win, as often as they come: pairs without the winner are never decided.
     assert k.wins[0, 1] == 0.5 and "a" in str(k).splitlines()[5]
 
@@ -118,6 +125,7 @@ def test_a_cycle_is_said_and_the_borda_winner_is_found(rule):
     assert early.kind == "undecided" and early.winner is None and len(early.cycle) == 3
     turns = [early.cycle[i:] + early.cycle[:i] for i in range(3)]
     assert (0, 1, 2) in turns and "there is a cycle" in early.words and "undecided, which one wins most" in early.words
+    assert "on average: arm 0, arm 1, arm 2; no one beats all others" in early.words
     session = judged(rule, ROCK, 1)
     k = jb.duel_certificate(session)
     assert session.stopped and (k.kind, k.winner, k.epsilon) == ("Borda", 0, 0.0)
