@@ -26,7 +26,8 @@ def __getattr__(name: str) -> Any:
 
     paths = {each: f"{package.__name__}.{each}" for package in (algorithms, environments) for each in package.__all__}
     paths |= {each: f"{__name__}.{each}" for each in __all__}
-    guess = "".join(f"; did you mean {paths[near]}?" for near in difflib.get_close_matches(name, paths, 1))
+    close = difflib.get_close_matches(name.casefold(), [each.casefold() for each in paths], 1, 0.7)
+    guess = "".join(f"; did you mean {path}?" for each, path in paths.items() if each.casefold() in close)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{guess}")
 
 

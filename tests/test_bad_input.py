@@ -330,6 +330,8 @@ def test_bad_csv(text, place, remedy, tmp_path, capsys):
         (["reproduce", "ucboost", "--runs", "many"], ("--runs", "many", "--help")),
         (["runn"], ("did you mean 'run'?",)),
         (["list", "--knid", "x"], ("--knid", "perhaps you meant --kind")),
+        (["run", "two.toml", "--run", "9"], ("--run", "perhaps you meant --runs N;")),
+        (["list", "--kind", "regret"], ("'regret'", "one of environment, experiment, identify, simulate, wrapper;")),
     ],
     ids=" ".join,
 )

@@ -168,7 +168,12 @@ GOOD = jb.environments.bernoulli([0.1, 0.5, 0.9])
         (in_turn(3), GOOD._replace(regret=lambda *met: jnp.zeros(2)), r"environment.regret returns float32\[2\]"),
         (jb.algorithms.ucb1, GOOD, r"algorithm is a function ucb1, must be an Algorithm; call it: ucb1\(...\)"),
         (GOOD, jb.algorithms.ucb1(3), "are swapped"),
-        ({}, GOOD, "algorithm is a dict, must be an Algorithm"),
+        ({}, GOOD, "algorithm is a dict, must be an Algorithm$"),
+        (
+            jb.algorithms.ucb1(3),
+            [0.2, 0.5],
+            r"list, must be an Environment, such as jb\S+bernoulli\(means\)$",
+        ),
         (
             jb.algorithms.ucb1(3),
             GOOD._replace(observe=lambda state: None),

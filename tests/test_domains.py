@@ -33,6 +33,9 @@ def test_a_value_inside_is_taken(domain, value, taken):
 OUTSIDE = [
     (domains.integer(3, 3), 4, "here = 4, must be an integer in [3, 3]"),
     (domains.integer(1, 3), 4, "here = 4, must be an integer in [1, 3]"),
+    (domains.integer(1, 20_000), 1e4, "here = 10000.0, must be an integer in [1, 20000]; write 10_000"),
+    (domains.integer(1, 20_000), 1.5, "here = 1.5, must be an integer in [1, 20000]"),
+    (domains.integer(1, 20_000), 1e6, "here = 1000000.0, must be an integer in [1, 20000]"),
     (domains.integer(1), True, "here = true, must be an integer >= 1"),
     (domains.integer(1), np.True_, "here = True, must be an integer >= 1"),
     (domains.choice((1, 2)), 3, "here = 3, must be one of 1, 2"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
+import jaxbandit as jb
 from jaxbandit.running.plotting import figures, regret_curves, theory
 from jaxbandit.running.plotting.figures import plot
 from jaxbandit.running.results.base import ResultSet
@@ -237,3 +238,9 @@ def test_a_falling_quantity_does_not_turn_a_logarithmic_axis_upside_down(axes):
     axes.clear()
     with pytest.raises(ValueError, match=r"^plot: log = True, but no regret is above 0; leave it out$"):
         regret_curves.plot([result([[-1.0, -2.0, -3.0]] * 2, truth={})], axes, log=True)
+
+
+@pytest.mark.parametrize("wrong", [jb.environments.bernoulli([0.5]), jb.algorithms.ucb1(2), 3, [3], None], ids=repr)
+def test_what_holds_no_results_is_refused_in_one_line(wrong):
+    with pytest.raises(ValueError, match=r"^plot: results holds a \w+, must be a Result, a ResultSet or a list"):
+        plot(wrong)

@@ -166,3 +166,16 @@ def test_the_public_names_are_a_decision():
 def test_a_name_that_stands_in_a_module_is_said_to_be_there():
     with pytest.raises(AttributeError, match=r"no attribute 'ucb1'; did you mean jaxbandit\.algorithms\.ucb1\?$"):
         getattr(jaxbandit, "ucb1")  # noqa: B009
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("UCB1", r"'UCB1'; did you mean jaxbandit\.algorithms\.ucb1\?$"),
+        ("Simulat", r"'Simulat'; did you mean jaxbandit\.simulate\?$"),
+        ("Forest", "no attribute 'Forest'$"),
+    ],
+)
+def test_a_name_in_other_letters_is_found_and_one_that_is_far_from_all_is_not(name, said):
+    with pytest.raises(AttributeError, match=said):
+        getattr(jaxbandit, name)

@@ -150,6 +150,7 @@ def test_a_mistake_in_a_program_is_not_advised_to_be_counted_as_a_failure(error)
         with pytest.raises(BadInput, match=f"raises {error.__name__}.*; mend train") as caught:
             search(Counted(20, error("seven")))
         assert "on_failure" not in str(caught.value)
+        assert ("called as train(seed, config)" in str(caught.value)) == (error is TypeError)
 
 
 @pytest.mark.parametrize(

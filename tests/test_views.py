@@ -80,6 +80,11 @@ def test_algorithms_and_environments_show_what_they_declare():
     shown = checked(jb.algorithms.lucb(3, delta=0.05, sigma=0.5)._replace(name=HOSTILE)._repr_html_())
     assert f"<Algorithm {HOSTILE}>" in shown and "one of 3 arms" in shown and "stops by its own rule" in shown
     assert "the best arm up to epsilon = 0 with error rate at most delta = 0.05" in shown
+    assert "made by lucb(num_arms=3, m=1, " in shown and "delta=0.05, " in shown
+    linear = checked(jb.algorithms.lin_ucb(np.eye(2), horizon=9)._repr_html_())
+    assert "made by lin_ucb(features=float64[2, 2], " in linear
+    longest = checked(jb.algorithms.delayed(jb.algorithms.ucb1(2).named("u" * 90), mean=2.0, cap=5)._repr_html_())
+    assert f"algorithm=<Algorithm {'u' * 46}..., " in longest
     for regret in (jb.algorithms.ucb1(2), jb.algorithms.ucb1(2)._replace(stop=jb.contract.never())):
         assert "stops never guarantee none" in checked(regret._repr_html_())
     shown = checked(jb.environments.bernoulli([0.2, 0.7])._replace(name=HOSTILE)._repr_html_())

@@ -1,14 +1,18 @@
 """Algorithms and environments as a notebook shows them: HTML tables that describe them in words."""
 
+import inspect
 from typing import Any
 
+from jaxbandit.base.origin import origin_of
 from jaxbandit.support.document import Document, Facts, as_html
+
+LONGEST = 60  # characters of an argument
 
 
 def algorithm(value: Any) -> str:
     """Return an HTML table that describes an Algorithm."""
     stops = value.stop is not None
-    facts = {
+    facts = _arguments(value) | {
         "actions": _actions(value.arms),
         "rewards it is designed for": _rewards(value.rewards),
         "stops": "when its budget is spent" if value.budget is not None else "by its own rule" if stops else "never",
@@ -23,7 +27,7 @@ def algorithm(value: Any) -> str:
 def environment(value: Any) -> str:
     """Return an HTML table that describes an Environment."""
     moving = "at known rounds" if value.schedule is not None else "every round" if value.transition else "never"
-    facts = {
+    facts = _arguments(value) | {
         "actions": _actions(value.arms),
         "rewards": _rewards(value.rewards),
         "means change": moving,
@@ -32,6 +36,23 @@ def environment(value: Any) -> str:
         "rounds": _rounds(value.length),
     }
     return as_html(Document(repr(value), [Facts(facts)]))
+
+
+def _arguments(value: Any) -> dict[str, str]:
+    """Return the call that has made an algorithm or an environment, if it is known."""
+    if (made := origin_of(value)) is None:
+        return {}
+    names = inspect.signature(made.factory).parameters
+    parts = [f"{name}={_short(made.arguments[name])}" for name in names if name in made.arguments]
+    return {"made by": f"{made.factory.__name__}({', '.join(parts)})"}
+
+
+def _short(value: Any) -> str:
+    """Return an argument as Python writes it, or the shape of an array and the beginning of what is long."""
+    if shape := getattr(value, "shape", ()):
+        return f"{value.dtype}{list(shape)}"
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def _rounds(length: int | None) -> str:

@@ -94,7 +94,17 @@ def integer(low: int, high: int | None = None, *, most: int = 2**63 - 1) -> Doma
     allowed = f"an integer in [{low}, {high}]"
     if high < low:
         allowed = f"at least {low}, and here at most {high}: the problem is too small"
-    return values(allowed, lambda x: low <= x <= high, _whole)
+    whole = values(allowed, lambda x: low <= x <= high, _whole)
+
+    def take(value: Any) -> int:
+        try:
+            return whole.take(value)
+        except Outside:
+            if isinstance(value, float) and value.is_integer() and low <= value <= high:  # such as 1e4
+                raise Outside(value, f"{allowed}; write {int(value):_}") from None
+            raise
+
+    return Domain(allowed, take)
 
 
 def number(

@@ -61,6 +61,8 @@ def check_kind(name: str, value: object, kind: type) -> None:
         return
     called = getattr(value, "__name__", None) if callable(value) else None
     hint = f"; call it: {called}(...)" if called else ""
+    if kind is Environment and isinstance(value, list | tuple):  # of means, as it seems
+        hint = ", such as jb.environments.bernoulli(means)"
     got = f"{type(value).__name__} {called}" if called else type(value).__name__
     raise ValueError(f"{name} is a {got}, must be an {kind.__name__}{hint}")
 

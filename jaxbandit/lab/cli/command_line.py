@@ -19,6 +19,7 @@ from jaxbandit.support import text
 
 LONGEST = 300  # characters of a word of an error message, such as a path
 UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
+CHOICES = re.compile(r"\. Expected one of \(([^)]*)\)")
 
 
 def process() -> int:
@@ -162,8 +163,17 @@ def _one_line(box: str) -> str:
         lines = [UNREADABLE.sub(r"\1 = \3, must be \2", lines[0]), lines[-1]]
     guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
     if guess is not None:
-        lines = [*lines[:guess], f"perhaps you meant {lines[guess + 1]}", lines[-1]]
+        given = re.findall(r"--[\w-]+", lines[0])
+        options = [line for line in lines[guess + 1 :] if line.startswith("--")]
+        begun = [option for option in options if given and option.startswith(given[0])]
+        lines = [*lines[:guess], f"perhaps you meant {[*begun, *options][0]}", lines[-1]]
+    lines = [CHOICES.sub(lambda found: f", must be one of {_choices(found[1])}", line) for line in lines]
     return "; ".join(lines).replace(":; ", ": ").replace(".; ", "; ")
+
+
+def _choices(listed: str) -> str:
+    """Return the words of a tuple that was made of a set, in an order that is always the same."""
+    return ", ".join(sorted(word for word in re.findall(r"'([^']*)'", listed) if word != "None"))
 
 
 def _say(message: str, status: int) -> int:
