@@ -89,20 +89,22 @@ def values(
 def integer(low: int, high: int | None = None, *, most: int = 2**63 - 1) -> Domain:
     """Return the integers in [low, high]; without `high` those >= low, of which `most` is as many as there may be."""
     if high is None:
-        below, above = integer(low, most), values(f"an integer >= {low}", lambda x: low <= x, _whole)
+        below, above = integer(low, most), _integers(f"an integer >= {low}", lambda x: low <= x)
         return Domain(above.allowed, lambda value: below.take(above.take(value)))
     allowed = f"an integer in [{low}, {high}]"
     if high < low:
         allowed = f"at least {low}, and here at most {high}: the problem is too small"
-    whole = values(allowed, lambda x: low <= x <= high, _whole)
+    return _integers(allowed, lambda x: low <= x <= high)
+
+
+def _integers(allowed: str, belongs: Callable[[int], bool]) -> Domain:
+    """Return the domain of some integers, which says of a float such as 1e4 how it is written."""
+    whole = values(allowed, belongs, _whole)
 
     def take(value: Any) -> int:
-        try:
-            return whole.take(value)
-        except Outside:
-            if isinstance(value, float) and value.is_integer() and low <= value <= high:  # such as 1e4
-                raise Outside(value, f"{allowed}; write {int(value):_}") from None
-            raise
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 and belongs(int(value)):
+            raise Outside(value, f"{allowed}; write {int(value):_}")
+        return whole.take(value)
 
     return Domain(allowed, take)
 
