@@ -26,8 +26,9 @@ def __getattr__(name: str) -> Any:
 
     paths = {each: f"{package.__name__}.{each}" for package in (algorithms, environments) for each in package.__all__}
     paths |= {each: f"{__name__}.{each}" for each in __all__}
-    close = difflib.get_close_matches(name.casefold(), [each.casefold() for each in paths], 1, 0.7)
-    guess = "".join(f"; did you mean {path}?" for each, path in paths.items() if each.casefold() in close)
+    names = {each.casefold(): path for each, path in paths.items()}
+    close = difflib.get_close_matches(name.casefold(), names, 1, 0.7)
+    guess = "".join(f"; did you mean {names[near]}?" for near in close)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{guess}")
 
 

@@ -103,3 +103,5 @@ def test_without_a_name_the_library_itself():
 def test_a_name_that_is_not_known():
     with pytest.raises(ValueError, match=r"cite: name 'kl-ucb', must be one that .* prints; did you mean 'kl_ucb'\?"):
         jb.cite("ucb1", "kl-ucb")
+    with pytest.raises(ValueError, match=r"^cite: name \['kl_ucb'\], must be one that `jaxbandit list` prints$"):
+        jb.cite(["kl_ucb"])

@@ -5,8 +5,7 @@ from typing import Any
 
 from jaxbandit.base.origin import origin_of
 from jaxbandit.support.document import Document, Facts, as_html
-
-LONGEST = 60  # characters of an argument
+from jaxbandit.support.refusals import python
 
 
 def algorithm(value: Any) -> str:
@@ -48,11 +47,9 @@ def _arguments(value: Any) -> dict[str, str]:
 
 
 def _short(value: Any) -> str:
-    """Return an argument as Python writes it, or the shape of an array and the beginning of what is long."""
-    if shape := getattr(value, "shape", ()):
-        return f"{value.dtype}{list(shape)}"
-    text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    """Return an argument as Python writes it, or the shape of an array."""
+    shape = getattr(value, "shape", ())
+    return f"{value.dtype}{list(shape)}" if shape else python(value)
 
 
 def _rounds(length: int | None) -> str:

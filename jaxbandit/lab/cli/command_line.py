@@ -164,9 +164,8 @@ def _one_line(box: str) -> str:
     guess = next((i for i, line in enumerate(lines) if line.startswith("Perhaps you meant")), None)
     if guess is not None:
         given = re.findall(r"--[\w-]+", lines[0])
-        options = [line for line in lines[guess + 1 :] if line.startswith("--")]
-        begun = [option for option in options if given and option.startswith(given[0])]
-        lines = [*lines[:guess], f"perhaps you meant {[*begun, *options][0]}", lines[-1]]
+        begun = [line for line in lines[guess + 1 :] if given and line.startswith(given[0])]
+        lines = [*lines[:guess], f"perhaps you meant {[*begun, lines[guess + 1]][0]}", lines[-1]]
     lines = [CHOICES.sub(lambda found: f", must be one of {_choices(found[1])}", line) for line in lines]
     return "; ".join(lines).replace(":; ", ": ").replace(".; ", "; ")
 

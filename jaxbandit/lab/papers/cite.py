@@ -44,7 +44,7 @@ CONFERENCES = {
     "NeurIPS Datasets and Benchmarks": "Neural Information Processing Systems, Track on Datasets and Benchmarks",
     "WWW": "International Conference on World Wide Web",
 }
-PUBLISHERS = {"Cambridge University Press": "Cambridge University Press", "MIT Press": "MIT Press"}
+PUBLISHERS = ("Cambridge University Press", "MIT Press")
 VENUES = sorted((re.escape(name) for name in [*JOURNALS, *CONFERENCES, *PUBLISHERS]), key=len, reverse=True)
 AUTHOR = rf"(?:{'|'.join(authors.SURNAMES)})"
 PAPER = re.compile(
@@ -79,7 +79,7 @@ def cite(*names: str) -> str:
     known = {**ENVIRONMENTS, **WRAPPERS, **ALGORITHMS}
     found: dict[str, None] = {}  # entries, in order
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             refuse(f"cite: name {name!r}", f", must be one that `jaxbandit list` prints{nearest(name, known)}")
         text = docstrings.sections(inspect.getdoc(known[name].factory()) or "").get("Source", "")
         text = " ".join(text.split())

@@ -50,12 +50,12 @@ def changes(
       order: int[scores], the arm of each score, in the order of all of them. None: the shares are not looked at.
       together: whether a test adds up the scores of all arms, which needs arms that are independent of each other.
     """
-    from scipy import stats  # imported here because it takes a second, which a session need not wait for
-
     scores = [np.asarray(x, np.float64)[np.isfinite(x)] for x in samples]
     tested = [i for i, x in enumerate(scores) if len(x) >= _FEWEST and x.min() < x.max()]
     if not tested:
         return Findings("", ())
+    from scipy import stats  # imported here because it takes a second, which a session need not wait for
+
     many = (2 * len(tested) + 1) * (1 + math.log2(max(len(scores[i]) for i in tested)))
     found: list[tuple[float, str]] = []
     surplus = variance = 0.0
