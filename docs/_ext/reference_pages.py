@@ -175,7 +175,7 @@ def _pages() -> Iterator[tuple[str, str]]:
             for name in ("switches", "variance", "error", "simple_regret"):
                 members += f"\n.. autodata:: {getattr(jaxbandit, page).__name__}.{name}\n   :no-value:\n"
         yield page, f"# {page.capitalize()}\n\n```{{eval-rst}}\n{members}```\n"
-    path = f"../../{Path(jaxbandit.types.__file__).relative_to(HERE.parents[1])}"
+    path = f"../../{jaxbandit.types.__name__.replace('.', '/')}.py"  # the installed package may be elsewhere
     yield "types", f"# Types\n\n```{{literalinclude}} {path}\n:language: python\n```\n"
     about = "Numerical solvers, for indices of your own."
     functions = [name for name in jaxbandit.solvers.__all__ if name.islower()]  # the others are tables of functions
