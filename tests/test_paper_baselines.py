@@ -1,4 +1,4 @@
-"""The papers of sub-sampling duels and of kl-UCB++: their claims name cells and fit the printed numbers and bounds."""
+"""Papers of rules for arms that do not change: their claims name cells and fit the printed numbers and bounds."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from jaxbandit.running.results.base import ResultSet
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
-PAPERS = ("sda", "kl_ucb_plus_plus")
+PAPERS = ("sda", "kl_ucb_plus_plus", "kl_ms")
 
 
 def read(name):
@@ -61,3 +61,15 @@ def test_bounds_of_kl_ucb_plus_plus_are_those_of_the_theorems():
     for arms, (name, factor) in itertools.product((2, 10), (("critical", 1), ("double", 2))):
         gap = factor * math.sqrt(arms / data["horizon"])
         assert means[f"{name}-{arms}"] == pytest.approx([0.5 + gap, *(arms - 1) * [0.5]], abs=1e-9)
+
+
+def test_the_published_regret_of_kl_ms_is_that_of_rewards_without_noise():
+    """The expected pulls N of the worse arm obey N' = 1 / (1 + exp(d N)), so that d N + exp(d N) = 1 + d T."""
+    data, about, _ = read("kl_ms")
+    [low, high] = next(table["rewards"] for table in data["instance"] if table["name"] == "constant-0.8-0.9")[0]
+    divergences = {"kl_ms": kl(low, high), "ms": (high - low) ** 2 / (2 * 0.25)}
+    for entry in about["published"]:
+        d, pulls = divergences[entry["algorithm"]], 0.0
+        for _ in range(100):  # a fixed point
+            pulls = math.log(1 + d * data["horizon"] - d * pulls) / d
+        assert entry["value"] == pytest.approx((high - low) * pulls, abs=0.25)

@@ -141,7 +141,7 @@ def test_pages_count_the_papers_whose_claims_were_compared():
 def test_the_page_counts_the_claims_of_the_data():
     """In a row without readings, agree, disagree and undecided add up to the compared claims that need no data."""
     page = (ROOT / "docs/reproduce.md").read_text()
-    for name in ("ucboost", "lingape", "topm", "non_stationary", "sda", "kl_ucb_plus_plus"):
+    for name in ("ucboost", "lingape", "topm", "non_stationary", "sda", "kl_ucb_plus_plus", "kl_ms"):
         [row] = [line for line in page.splitlines() if line.startswith(f"| `reproduce {name}`")]
         given = [instance["name"] for instance in PAPERS[name].get("instance", []) if "files" in instance]
         claims = [claim for claim in read_claims(PAPERS[name]) if claim.get("instance") not in given]

@@ -69,7 +69,7 @@ def reproduce(
 
     Args:
       paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta",
-        "fiesta_table2", "non_stationary", "adversarial", "sda" or "kl_ucb_plus_plus".
+        "fiesta_table2", "non_stationary", "adversarial", "sda", "kl_ucb_plus_plus" or "kl_ms".
       figure: one of its figures or tables, such as "a" of "ucboost". Default: all of them.
       quick: whether to use the paper's quick settings with fewer runs, which give wider intervals and more undecided
         claims.
