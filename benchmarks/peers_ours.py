@@ -98,7 +98,7 @@ def grid(repetitions: int) -> list[dict[str, Any]]:
     """Return a row for each search: choices, claims, fits, seconds, and what it said in the first repetition."""
     from sklearn.svm import SVC
 
-    from jaxbandit.decide.integrations.sklearn import BanditSearchCV
+    from jaxbandit.sklearn import BanditSearchCV
 
     def bandit(**settings: Any) -> Callable[..., tuple]:
         def run(x: np.ndarray, y: np.ndarray, seed: int) -> tuple:

@@ -60,6 +60,7 @@ from .decide.tuning.tune import tune as tune
 from .decide.variants.ab import ab as ab
 from .decide.variants.result import ABResult as ABResult
 from .engine.driver.execution import Execution as Execution
+from .engine.driver.execution import Progress as Progress
 from .engine.rounds.rollout import rollout as rollout
 from .engine.rounds.rollout import run_key as run_key
 from .engine.rounds.rollout import run_until_stop as run_until_stop
@@ -82,6 +83,8 @@ from .running.simulate import simulate as simulate
 from .running.sweep import sweep as sweep
 from .support import numerics as numerics
 from .support import types as types
+from .support.extras import MissingExtra as MissingExtra
+from .support.refusals import BadInput as BadInput
 from .support.refusals import RunsLeftOut as RunsLeftOut
 from .theory import bounds as bounds
 from .theory import intervals as intervals

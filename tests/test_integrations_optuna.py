@@ -14,7 +14,7 @@ from records import records
 from reference.unknown_variance import squared_radius
 
 import jaxbandit as jb
-from jaxbandit.decide.integrations.optuna import BanditSampler, StopAtCertificate, certificate
+from jaxbandit.optuna import BanditSampler, StopAtCertificate, certificate
 from jaxbandit.decide.integrations.optuna_trials import entrants
 from jaxbandit.theory.quantile_bounds import quantile_sequence
 

@@ -29,7 +29,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import check_estimator
 
 import jaxbandit as jb
-from jaxbandit.decide.integrations.sklearn import BanditSearchCV
+from jaxbandit.sklearn import BanditSearchCV
 
 pytestmark = pytest.mark.quickly_compiled
 

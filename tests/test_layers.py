@@ -47,6 +47,8 @@ ARROWS = {
     "decide.gate": ("decide.tuning",),
     "decide.integrations": ("decide.tuning",),
     "decide": ("decide.duels", "decide.gate", "decide.integrations", "decide.variants"),
+    "sklearn": ("decide.integrations",),
+    "optuna": ("decide.integrations",),
     "lab.conformance": ("engine",),
     "lab.specs": ("decide",),
     "lab.experiments": ("lab.specs",),

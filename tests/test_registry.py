@@ -20,8 +20,9 @@ from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 ENTRIES = [*ALGORITHMS.values(), *ENVIRONMENTS.values()]
 
 PUBLIC = (
-    "ABResult Algorithm Arms Budget Certificate DuelCertificate Environment Evaluation Execution GateResult Goal Log "
-    "Offer PolicyDifference PolicyValue Pulls Result Rewards RunsLeftOut SearchResult Session Trainee TuneResult ab "
+    "ABResult Algorithm Arms BadInput Budget Certificate DuelCertificate Environment Evaluation Execution GateResult "
+    "Goal Log MissingExtra Offer PolicyDifference PolicyValue Progress Pulls Result Rewards RunsLeftOut SearchResult "
+    "Session Trainee TuneResult ab "
     "algorithms amend ask audit auditing bounds certificate check_algorithm check_environment cite close_arms compare "
     "contract declare drawn duel_certificate duel_pairs duel_race environments evaluate expire export fit hyperband "
     "identify intervals load load_session metrics no_worse numerics open_arms plot policy_of pull_keys read_log "

@@ -63,7 +63,7 @@ GROUPS = (
         "Running and results",
         "Simulations, experiments, results, comparisons and figures.",
         "running engine.rounds.rollout engine.driver.execution lab.auditing lab.experiments lab.papers decide.loading "
-        "support.refusals",
+        "support.refusals support.extras",
     ),
     (
         "contracts",
@@ -185,8 +185,8 @@ def _pages() -> Iterator[tuple[str, str]]:
     yield "auditing", f"# Auditing\n\n{about}\n\n{listing}{_module('auditing')}"
     names = ["sklearn.BanditSearchCV", "sklearn.BanditRandomizedSearchCV"]
     names += ["optuna.BanditSampler", "optuna.StopAtCertificate"]
-    lines = [f".. autoclass:: jaxbandit.decide.integrations.{name}" for name in names]
-    lines.append(".. autofunction:: jaxbandit.decide.integrations.optuna.certificate")
+    lines = [f".. autoclass:: jaxbandit.{name}" for name in names]
+    lines.append(".. autofunction:: jaxbandit.optuna.certificate")
     about = "[The page on integrations](../integrations.md) shows their use."
     yield "integrations", f"# Integrations\n\n{about}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
 
