@@ -14,8 +14,8 @@ from records import records
 from reference.unknown_variance import squared_radius
 
 import jaxbandit as jb
-from jaxbandit.optuna import BanditSampler, StopAtCertificate, certificate
 from jaxbandit.decide.integrations.optuna_trials import entrants
+from jaxbandit.optuna import BanditSampler, StopAtCertificate, certificate
 from jaxbandit.theory.quantile_bounds import quantile_sequence
 
 pytestmark = pytest.mark.quickly_compiled

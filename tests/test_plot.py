@@ -242,5 +242,5 @@ def test_a_falling_quantity_does_not_turn_a_logarithmic_axis_upside_down(axes):
 
 @pytest.mark.parametrize("wrong", [jb.environments.bernoulli([0.5]), jb.algorithms.ucb1(2), 3, [3], None], ids=repr)
 def test_what_holds_no_results_is_refused_in_one_line(wrong):
-    with pytest.raises(ValueError, match=r"^plot: results holds an object of type \w+, must be a Result, a ResultSet or a list"):
+    with pytest.raises(ValueError, match=r"^plot: results is or holds a value of type \w+, must be one Result"):
         plot(wrong)

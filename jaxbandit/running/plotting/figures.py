@@ -79,7 +79,7 @@ def plot(
     one = single or hasattr(results, "init") or not hasattr(results, "__iter__")  # an environment is a tuple
     some = [results] if one else list(results)
     if wrong := [type(each).__name__ for each in some if not hasattr(each, "kind")]:
-        refuse("plot: results", f" holds an object of type {wrong[0]}, must be a Result, a ResultSet or a list of Results")
+        refuse("plot: results", f" is or holds a value of type {wrong[0]}, must be one Result or several")
     kinds = {result.kind for result in some}
     if len(kinds) != 1:
         names = ", ".join(sorted(kinds)) or "none given"
