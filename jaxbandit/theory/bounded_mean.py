@@ -2,8 +2,8 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from jaxbandit.support import special
 from jaxbandit.theory.intervals import CONFIDENCE, Interval, student_of
 
 _STEPS = 50  # of a bisection over [0, _FARTHEST], to 1e-13

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, xlogy
 
+from jaxbandit.support import special
 from jaxbandit.theory.intervals import Interval
 
 _LOWEST = -745.0  # the log of a smaller number than all positive ones of float64
@@ -39,7 +39,7 @@ def region(hits: float, trials: int, log_alpha: float) -> tuple[float, float]:
     `hits` may be a sum of numbers in [0, 1]; `log_alpha` is the log of the probability that a rate is excluded wrongly.
     """
     misses = trials - hits
-    least = float(betaln(hits + 0.5, misses + 0.5) - betaln(0.5, 0.5)) + log_alpha
+    least = float(special.betaln(hits + 0.5, misses + 0.5) - special.betaln(0.5, 0.5)) + log_alpha
     low = math.exp(_log_lower(hits, misses, least)) if hits else 0.0
     high = -math.expm1(_log_lower(misses, hits, least)) if misses else 1.0
     return low, high
@@ -69,7 +69,7 @@ def _log_lower(hits: float, misses: float, least: float) -> float:
         return -math.inf
 
     def excess(log_rate: float) -> float:
-        return hits * log_rate + float(xlogy(misses, -math.expm1(log_rate))) - least
+        return hits * log_rate + float(special.xlogy(misses, -math.expm1(log_rate))) - least
 
     # At the left end, hits log p alone equals `least`. At the right end, the likelihood has its maximum, which exceeds
     # any mixture of likelihoods.

@@ -8,7 +8,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special  # scipy.stats gives the same numbers but takes a third of a second longer to import
+
+from jaxbandit.support import special
 
 CONFIDENCE = 0.95
 NO_LIMITS = (-np.inf, np.inf)

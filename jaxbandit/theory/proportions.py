@@ -5,8 +5,8 @@ If the variance of scores is much smaller than that of a rate, the bounds of `co
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln
 
+from jaxbandit.support import special
 from jaxbandit.theory.confidence_sequence import region
 
 
@@ -33,7 +33,7 @@ def upper_rate(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> np.ndarray:
     """
     k, n, alpha = _check("upper_rate", k, n, alpha)
     _, high = rate_bounds(k, n, alpha / 2)
-    mixture = betaln(0.5, n + 0.5) - betaln(0.5, 0.5)  # of n trials without an event
+    mixture = special.betaln(0.5, n + 0.5) - special.betaln(0.5, 0.5)  # of n trials without an event
     none = -np.expm1((np.log(alpha / 2) + np.logaddexp(0.0, mixture)) / np.maximum(n, 1))
     return np.where((k == 0) & (n > 0), none, high)
 

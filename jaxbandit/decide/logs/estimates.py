@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
+from jaxbandit.support import special
 from jaxbandit.theory.betting_interval import betting_interval, empirical_bernstein
 from jaxbandit.theory.intervals import Interval
 

@@ -11,9 +11,9 @@ Source: Ramdas, Grunwald, Vovk and Shafer (2023), "Game-theoretic statistics and
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from jaxbandit.decide.logs.log import Log
+from jaxbandit.support import special
 
 STAKES = 0.5 ** np.arange(1, 25)  # s, shares of the wealth
 TILTS = np.outer([1.0, -1.0], 0.5 ** np.arange(12)).ravel()  # t, of numbers f of the size of 1

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.support import special
 from jaxbandit.theory.comparisons import achieved
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
 from jaxbandit.theory.comparisons.contradiction import Differences

@@ -5,9 +5,9 @@ than a random permutation of variants or of outcomes.
 """
 
 import numpy as np
-from scipy import special
 
 from jaxbandit.decide.variants.visitors import OF_A_ROW, Visitors
+from jaxbandit.support import special
 
 LEVEL = 1e-6  # probability with which rows in random order are taken for sorted, for each test
 FEWEST = 40  # rows without which nothing is tested

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from jaxbandit.decide.variants import bounds, covariates, times
 from jaxbandit.decide.variants.formats import ends, percent
@@ -13,6 +12,7 @@ from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.pairs import Pairs
 from jaxbandit.decide.variants.stages import Stages
 from jaxbandit.decide.variants.visitors import Visitors
+from jaxbandit.support import special
 from jaxbandit.theory.comparisons import asymptotic
 from jaxbandit.theory.comparisons.contradiction import contradiction
 

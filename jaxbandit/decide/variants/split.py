@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from jaxbandit.decide.variants.stages import PATIENCE, Stages
 from jaxbandit.decide.variants.visitors import Visitors
-from jaxbandit.support import checks, domains
+from jaxbandit.support import checks, domains, special
 
 LEVEL = 1e-3  # below it, the division is not as planned
 FEWEST = 5  # visitors of a variant that must be expected, so that the chi-square distribution is near

@@ -10,13 +10,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
 from jaxbandit.base.arguments import PositiveVector
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
 from jaxbandit.environments.means import MeansState, equal_if_rounded, means_of_state, stationary_arms
+from jaxbandit.support import special
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, Key
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from jaxbandit.base.arguments import (
     ClosedUnit,
@@ -21,6 +20,7 @@ from jaxbandit.base.arguments import (
     Vector,
 )
 from jaxbandit.base.calls import checked
+from jaxbandit.support import special
 
 _TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie
 

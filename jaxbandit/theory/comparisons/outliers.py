@@ -1,7 +1,8 @@
 """A remark on differences that are not normal: one of them is too far from the others."""
 
 import numpy as np
-from scipy import special
+
+from jaxbandit.support import special
 
 FALSE_ALARMS = 0.01  # probability of a remark in a search whose differences are normal, at most
 FEWEST = 4  # differences without which nothing can be said
