@@ -17,6 +17,7 @@ EXTRAS = dict.fromkeys(("from_a_log_to_a_decision", "tune_something_real"), "lab
 ALSO = {  # packages of other projects
     "beside_smpybandits": " SMPyBandits",
     "tune_something_real": " optax",
+    "which_rule_stops_first": " ipywidgets",
 }
 
 
