@@ -110,11 +110,11 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
             run = SingleRun(lambda _: pair, (), "threefry4x32", any_rewards=True)
             program = TileLoop(run, CHECKPOINTS, target.platform)
             runs = sizes.tile(target.platform, target.memory, program.run_bytes, NUM_RUNS, 1, 1)
-            numbers = jax.ShapeDtypeStruct((runs,), jnp.int32)
-            carry = jax.eval_shape(program.start, (), root, numbers)
+            words = program.words(runs)
+            carry = jax.eval_shape(program.start, (), words)
             marks = jax.ShapeDtypeStruct((CHECKPOINTS,), jnp.int32)
             advance = (program.advance, ((), carry, number, marks), (1,))
-            others = [(program.start, ((), root, numbers)), (program.finish, ((), carry))]
+            others = [(program.start, ((), words)), (program.finish, ((), carry))]
         calls = [advance, *((function, given, ()) for function, given in others)]
         lowered = [jax.jit(f, donate_argnums=donated).lower(*on_device(given)) for f, given, donated in calls]
         texts = [program.as_text() for program in lowered]

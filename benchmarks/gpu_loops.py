@@ -59,19 +59,19 @@ def rounds(
     run = SingleRun(pair(rule, num_arms), (), "threefry4x32", any_rewards=True)
     program = (KernelLoop if kernel else TileLoop)(run, CHECKPOINTS, device.platform)
     runs = sizes.tile(device.platform, sizes.memory(device), program.run_bytes, runs, 1, 1, size=runs)
-    root, numbers = keys.root_key(0), jax.ShapeDtypeStruct((runs,), jnp.int32)
-    carry: Any = jax.eval_shape(program.start, (), root, numbers)
+    words = program.words(runs)
+    carry: Any = jax.eval_shape(program.start, (), words)
     last, marks = jax.ShapeDtypeStruct((), jnp.int32), jax.ShapeDtypeStruct((CHECKPOINTS,), jnp.int32)
     chosen = written_out(program, unroll) if unroll else program.advance
     whole: dict[str, Any] = {"whole": run.whole_loops, "searches": True}
     begun = time.perf_counter()
-    start = compile_program(program.start, device, (), root, numbers)
+    start = compile_program(program.start, device, (), words)
     between = time.perf_counter()
     advance = compile_program(chosen, device, (), carry, last, marks, donate=(1,), **whole)
     ended = time.perf_counter()
     far = jnp.arange(CHECKPOINTS, dtype=jnp.int32) + 2**30
     before = _peak(device)
-    carry = start((), root, jnp.arange(runs, dtype=jnp.int32))
+    carry = start((), keys.run_keys(keys.root_key(0), jnp.arange(runs, dtype=jnp.int32)))
     carry = jax.block_until_ready(advance((), carry, jnp.int32(FIRST), far))
     digest, done, took = state_digest(program, carry), FIRST, []
     number = 64

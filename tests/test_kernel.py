@@ -208,7 +208,7 @@ def refused():
 
 def shapes_of(loop, lanes):
     """What `advance` is called with."""
-    carry = jax.eval_shape(loop.start, (), keys.root_key(0), jax.ShapeDtypeStruct((lanes,), np.int32))
+    carry = jax.eval_shape(loop.start, (), loop.words(lanes))
     number = jax.ShapeDtypeStruct((), np.int32)
     return (), carry, number, jax.ShapeDtypeStruct((loop.num_checkpoints,), np.int32)
 

@@ -156,13 +156,12 @@ def test_an_accelerator_has_the_sums_of_the_host(monkeypatch):
 
 @pytest.mark.slow
 def test_rounds_are_kept_apart_only_where_they_are_written_out():
-    root, number = keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
-    runs, marks = jax.ShapeDtypeStruct((64,), jnp.int32), jax.ShapeDtypeStruct((2,), jnp.int32)
+    number, marks = jax.ShapeDtypeStruct((), jnp.int32), jax.ShapeDtypeStruct((2,), jnp.int32)
     run = SingleRun(lambda _: (ucb1(3), bernoulli(MEANS)), (), "threefry4x32")
 
     def barriers(platform):
         loop = TileLoop(run, 2, platform=platform)
-        carry = jax.eval_shape(loop.start, (), root, runs)
+        carry = jax.eval_shape(loop.start, (), loop.words(64))
         text = jax.jit(loop.advance).trace((), carry, number, marks).lower(lowering_platforms=("cuda",)).as_text()
         return text.count("optimization_barrier")
 
@@ -174,7 +173,7 @@ def test_fewer_runs_than_are_replanned_together_are_traced():
     run = SingleRun(lambda _: (parts.algorithm("glr_klucb"), bernoulli(MEANS)), (), "threefry4x32")
     loop, number = TileLoop(run, 2, platform="gpu"), jax.ShapeDtypeStruct((), jnp.int32)
     assert run.replans and loop.pack > 64
-    carry = jax.eval_shape(loop.start, (), keys.root_key(0), jax.ShapeDtypeStruct((64,), jnp.int32))
+    carry = jax.eval_shape(loop.start, (), loop.words(64))
     after = jax.eval_shape(loop.advance, (), carry, number, jax.ShapeDtypeStruct((2,), jnp.int32))
     assert jax.tree.map(lambda x: x.shape, after) == jax.tree.map(lambda x: x.shape, carry)
 
@@ -198,7 +197,7 @@ def test_the_bytes_of_a_run_are_those_of_the_compiled_program(monkeypatch):
         return total_memory(jax.jit(advance, donate_argnums=donated).lower(*given).compile())
 
     simulated = TileLoop(SingleRun(lambda _: (ucb1(3), bernoulli(MEANS)), (), "threefry4x32"), 20)
-    carry = jax.eval_shape(simulated.start, (), root, jax.ShapeDtypeStruct((runs,), jnp.int32))
+    carry = jax.eval_shape(simulated.start, (), simulated.words(runs))
     marks = jax.ShapeDtypeStruct((20,), jnp.int32)
     first = reserved(simulated.advance, 1, (), carry, number, marks)
     with jax.enable_x64(True):

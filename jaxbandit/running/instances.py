@@ -11,11 +11,12 @@ from jaxbandit.base.truth import Prior
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.keys import IMPLEMENTATIONS
-from jaxbandit.support.types import Array, Key
+from jaxbandit.support.types import Array
 
 DRAWN = "drawn/"  # before the name of a drawn argument, in the arrays of a result
 GAP = "gap"  # name of the array of gaps
 RUNS = 4096  # number of runs at a time
+WORDS = 4  # of a key of the generator
 
 
 def instances_of(
@@ -35,22 +36,21 @@ def instances_of(
         return {}
     parts = []
     with jax.enable_x64(precision == "float64"):
-        root, device = keys.compiled_root_key(seed), jax.local_devices()[0]
-        program = remember((Same(environment), "instances"), lambda: _program(environment, root, device))
+        device = jax.local_devices()[0]
+        program = remember((Same(environment), "instances"), lambda: _program(environment, device))
         for start in range(first_run, first_run + num_runs, RUNS):
-            runs = np.arange(start, start + RUNS, dtype=np.uint32)
-            some = {name: np.asarray(x)[: first_run + num_runs - start] for name, x in program(root, runs).items()}
+            words, _ = keys.compiled_run_keys(seed, IMPLEMENTATIONS[0], np.arange(start, start + RUNS))
+            some = {name: np.asarray(x)[: first_run + num_runs - start] for name, x in program(words).items()}
             _judge(prior, some, start)
             parts += [some] if store else []
     return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
 
 
-def _program(environment: Environment, root: Key, device: Any) -> Any:
-    """Return the compiled function of the arrays of `RUNS` runs."""
+def _program(environment: Environment, device: Any) -> Any:
+    """Return the compiled function of the arrays of `RUNS` runs, of the key words of the environment."""
     prior: Any = environment.truth.prior
 
-    def instance(root: Key, run: Array) -> dict[str, Array]:
-        words, _ = keys.run_words(jax.random.fold_in(root, run))
+    def instance(words: Array) -> dict[str, Array]:
         state = environment.init(keys.round_key(words, jnp.int32(0), IMPLEMENTATIONS[0]))
         found = {DRAWN + name: x for name, x in prior.arguments(state).items()}
         means = environment.truth.means and environment.truth.means(state)
@@ -60,10 +60,10 @@ def _program(environment: Environment, root: Key, device: Any) -> Any:
         best = jax.lax.top_k(means, 2)[0]
         return found | {GAP: best[0] - best[1]}
 
-    def instances(root: Key, runs: Array) -> dict[str, Array]:
-        return jax.vmap(instance, (None, 0))(root, runs)
+    def instances(words: Array) -> dict[str, Array]:
+        return jax.vmap(instance, -1)(words)
 
-    return compile_program(instances, device, root, jax.ShapeDtypeStruct((RUNS,), jnp.uint32))
+    return compile_program(instances, device, jax.ShapeDtypeStruct((WORDS, RUNS), jnp.uint32))
 
 
 def _judge(prior: Prior, some: dict[str, np.ndarray], first_run: int) -> None:

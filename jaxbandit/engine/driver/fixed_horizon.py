@@ -15,6 +15,7 @@ from jaxbandit.engine.driver.tile_loop import Functions, TileLoop, sharded
 from jaxbandit.engine.kernels.eligible import ARITHMETIC, is_eligible
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import Same, compile_all, compile_program, remember
+from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.metrics import METRIC, included, is_curve, limits_of
 from jaxbandit.engine.rounds.moments import Limbs, Moments, limbs
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
@@ -134,18 +135,24 @@ class FixedHorizon(Program):
             device, loop = self.devices[0], self.loop
             chosen: Any = loop
             if len(self.devices) > 1 or device != jax.local_devices()[0]:
-                chosen = sharded(loop, self.arguments, self.root, lanes, self.devices)
+                chosen = sharded(loop, self.arguments, lanes, self.devices)
             last, marks = (jax.ShapeDtypeStruct(shape, jnp.int32) for shape in ((), self.marks.shape))
             carry, more = self._carry(chosen, lanes), {"whole": loop.run.whole_loops, "searches": True}
-            runs, given = jax.ShapeDtypeStruct((lanes,), jnp.int32), (self.arguments, carry, last, marks)
-            advance, start, finish = compile_all(  # the slowest first
+            given = (self.arguments, carry, last, marks)
+            advance, start, finish, _ = compile_all(  # the slowest first
                 lambda: compile_program(chosen.advance, device, *given, donate=(1,), **more),
-                lambda: compile_program(chosen.start, device, self.arguments, self.root, runs, self.first),
+                lambda: compile_program(chosen.start, device, self.arguments, loop.words(lanes), self.first),
                 lambda: compile_program(chosen.finish, device, self.arguments, carry),
+                lambda: self.words(np.zeros(lanes)),
             )
             return Functions(start=start, advance=advance, finish=finish)
 
         return remember((*self.key, lanes, tuple(self.devices)), construct)
+
+    def words(self, runs: np.ndarray) -> tuple[Any, Any]:
+        """The key words of runs, where the functions of a tile take them."""
+        words = keys.compiled_run_keys(self.call.seed, self.call.implementation, runs)
+        return words if self.devices == jax.local_devices()[:1] else jax.device_get(words)
 
     def sums(self, curves: dict[str, Any], report: dict[str, Any], number: int) -> tuple[dict, dict] | None:
         """The sums of curves and counts over the first runs of a tile; None if the host is to add them up."""
@@ -176,8 +183,7 @@ class FixedHorizon(Program):
         return self.totals[name] / max(self.counted, 1) if name in self.totals else None
 
     def _carry(self, loop: Any, lanes: int) -> Any:
-        runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
-        return jax.eval_shape(loop.start, self.arguments, self.root, runs, None)
+        return jax.eval_shape(loop.start, self.arguments, self.loop.words(lanes), None)
 
 
 class Tile(Player):
@@ -224,7 +230,7 @@ class Tile(Player):
 
     def _begun(self, functions: Functions) -> Any:
         if not self.saved:
-            return functions.start(self.program.arguments, self.program.root, self._padded(), self.program.first)
+            return functions.start(self.program.arguments, self.program.words(self._padded()), self.program.first)
         part, structure = _part(self.saved, self._padded()), jax.tree.structure(self.program.loop.varying)
         return jax.tree.unflatten(structure, [part[f"leaf{i}"] for i in range(structure.num_leaves)])
 

@@ -3,6 +3,7 @@
 What a step is, when a run ends and what is recorded depends on the program: `FixedHorizon` or `UntilStop`.
 """
 
+import functools
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -24,7 +25,7 @@ from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished, Rows, Segment
-from jaxbandit.support.types import PyTree
+from jaxbandit.support.types import Key, PyTree
 
 CALL_SECONDS = 0.5  # intended duration of a call of the compiled loop
 FIRST_BLOCKS = 8  # number of blocks of steps of the first call
@@ -103,7 +104,6 @@ class Program(ABC):
         """Play every run that an earlier call has not finished; on any exception, save all states and raise it."""
         call = self.call
         with jax.enable_x64(call.precision == "float64"):
-            self.root = keys.compiled_root_key(call.seed, call.implementation)
             self.arguments = jax.tree.map(jnp.asarray, call.arguments)
             begun = time.perf_counter()
             leaves, structure = jax.tree.flatten(self.arguments)
@@ -135,6 +135,11 @@ class Program(ABC):
                 begun = time.perf_counter()
                 self._play(players, threads)
                 self.run_seconds = time.perf_counter() - begun
+
+    @functools.cached_property
+    def root(self) -> Key:
+        """The key of the seed."""
+        return keys.compiled_root_key(self.call.seed, self.call.implementation)
 
     def account(self) -> dict[str, Any]:
         """The fields that every record has."""

@@ -15,11 +15,10 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxbandit.engine.layout import jaxprs, sizes
 from jaxbandit.engine.layout.batching import RUNS, batch_last, constant_flags, without_splits
-from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.metrics import METRIC
 from jaxbandit.engine.rounds.recorder import Measured, Tally
 from jaxbandit.engine.rounds.single import SingleRun
-from jaxbandit.support.types import Array, Device, Key, PyTree
+from jaxbandit.support.types import Array, Device, PyTree
 
 AXIS = "runs"
 ROUND = "round"  # name of the operations of a round in profiles and in the compiled program
@@ -73,10 +72,13 @@ class TileLoop:
             (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies, stuck, measured)
         )
 
-    def start(self, arguments: PyTree, root: Key, runs: Array, first: PyTree = None) -> Carry:
-        """The carry before round 1 of the runs with indices `runs`, int32[B]; `first` is `run.first`, or None."""
-        run, lanes = self.run, runs.shape[0]
-        words = keys.run_keys(root, runs)
+    def words(self, lanes: int) -> PyTree:
+        """The shapes of the key words of `lanes` runs."""
+        return jax.tree.map(lambda x: jax.ShapeDtypeStruct((*x.shape, lanes), x.dtype), self.run.words)
+
+    def start(self, arguments: PyTree, words: tuple[Array, Array], first: PyTree = None) -> Carry:
+        """The carry before round 1 of the runs with these key words; `first` is `run.first`, or None."""
+        run, lanes = self.run, words[0].shape[-1]
         begin = batch_last(
             run.begin,
             (run.arguments, run.words),
@@ -258,11 +260,11 @@ class Functions(NamedTuple):
     finish: Callable[..., Any]
 
 
-def sharded(loop: TileLoop, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
+def sharded(loop: TileLoop, arguments: PyTree, lanes: int, devices: Sequence[Device]) -> Functions:
     """The functions on several devices, each with its own share of the runs; `lanes` is a multiple of their number."""
     mesh = Mesh(np.array(devices), (AXIS,))
-    runs, whole = PartitionSpec(AXIS), PartitionSpec()
-    shapes = jax.eval_shape(loop.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
+    words, whole = PartitionSpec(None, AXIS), PartitionSpec()
+    shapes = jax.eval_shape(loop.start, arguments, loop.words(lanes))
 
     def spec(leaf: Any, varies: bool) -> PartitionSpec:
         return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if varies else whole
@@ -274,7 +276,7 @@ def sharded(loop: TileLoop, arguments: PyTree, root: Key, lanes: int, devices: S
         return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
     return Functions(
-        start=shard(loop.start, (whole, whole, runs, whole), carry),
+        start=shard(loop.start, (whole, (words, words), whole), carry),
         advance=shard(loop.advance, (whole, carry, whole, whole), carry),
         finish=shard(loop.finish, (whole, carry), report),
     )

@@ -52,6 +52,17 @@ def run_keys(root: Key, runs: Array) -> tuple[Array, Array]:
     return jax.vmap(lambda run: run_words(jax.random.fold_in(root, run)), 0, -1)(runs)
 
 
+def compiled_run_keys(seed: int, implementation: Generator, runs: np.ndarray) -> tuple[Array, Array]:
+    """`run_keys` of a seed, from one program for all rules: XLA takes seconds for what draws behind a draw of them."""
+    data, runs, device = np.asarray(jnp.asarray(np.int64(seed))), runs.astype(np.int32), jax.local_devices()[0]
+
+    def words(seed: Array, runs: Array) -> tuple[Array, Array]:
+        return run_keys(jax.random.key(seed, impl=implementation), runs)
+
+    program = remember(("run keys", implementation, len(runs)), lambda: compile_program(words, device, data, runs))
+    return program(data, runs)
+
+
 def run_words(key: Key) -> tuple[Array, Array]:
     """Environment's and algorithm's key words, uint32[words] each, of a run's key."""
     words = jax.random.key_data(key).shape[-1]
