@@ -88,11 +88,16 @@ def _line(body: bytes, before: Place) -> tuple[bytes, Place]:
     return content + end, Place(before.lines + 1, before.size + len(content) + len(end), digest)
 
 
-def after_bytes(start: Place, lines: int, data: bytes | memoryview) -> Place:
-    """Return the place after the bytes of so many whole lines, which are not looked at."""
-    digest = start.digest.copy()
-    digest.update(data)
-    return Place(start.lines + lines, start.size + len(data), digest)
+def data_after(path: Path, start: Place, lines: int, size: int) -> tuple[Place, bytes | None]:
+    """Return the place after so many lines of a log and bytes, which are not looked at, and the bytes after it.
+
+    These are None if there is no such log, or a shorter one.
+    """
+    after = Place(start.lines + lines, start.size + size, start.digest.copy())
+    try:
+        return after, storage.read_after(path, size, after.digest)
+    except FileNotFoundError:
+        return after, None
 
 
 def log_of(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:

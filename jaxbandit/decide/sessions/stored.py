@@ -22,8 +22,8 @@ from jaxbandit.decide.core.log import (
     BadLog,
     Lines,
     Place,
-    after_bytes,
     beginning,
+    data_after,
     data_of,
     entry_of,
     line_of,
@@ -184,12 +184,15 @@ def read(path: Path, place: Json | None = None) -> Stored:
     The data begin at a place of the log (`lines`, `size` and `sum`, the SHA-256 of all bytes before it) if it has it.
     """
     about, closed = read_about(path), _closed(path)  # before the log, which may become longer meanwhile
-    data, start = data_of(path / LOG), start_of(about)
-    if place is not None and len(data) >= place["size"]:
-        after = after_bytes(start, place["lines"], memoryview(data)[: place["size"]])
-        if after.digest.hexdigest() == place["sum"]:
-            start, data = after, data[place["size"] :]
+    data, start = None, start_of(about)
+    if place is not None:
+        after, data = data_after(path / LOG, start, place["lines"], place["size"])
+        if data is not None and after.digest.hexdigest() == place["sum"]:
+            start = after
             closed = closed if closed.get("lines", 0) >= start.lines else {}  # the place is a later one
+        else:
+            data = None
+    data = data_of(path / LOG) if data is None else data
     lines = split(path / LOG, data, start, closed.get("lines", 0))
     return Stored(path, path / LOG, about, data, lines, closed, start)
 

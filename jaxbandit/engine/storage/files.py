@@ -10,7 +10,7 @@ import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from jaxbandit.support.refusals import BadInput
 
 TEMPORARY = ".jaxbandit-{}.tmp"  # name of a file that is being written
 LARGEST = 2**32  # bytes of a file that is read as a whole
+PIECE = 2**18  # bytes of a file that are read at a time, which stay in the cache of a core
 # What a message about a damaged file tells its reader to do. Whoever reads a file says which of the two its content is:
 RECOMPUTE = "delete it to compute it again"  # what follows from something that the reader still has
 RESTORE = "it is kept as it is; restore it from a copy"  # what was measured, of which there may be no other copy
@@ -46,6 +47,18 @@ def read_bytes(path: Path) -> bytes:
                 f"{path}: has {size / 2**30:,.1f} GiB, must have at most {LARGEST / 2**30:g}; it is not ours"
             )
         return file.read()
+
+
+def read_after(path: Path, size: int, digest: Any) -> bytes | None:
+    """Return what follows the first `size` bytes of a regular file; None if it has fewer.
+
+    These are added to a digest of hashlib, and are never in memory at once.
+    """
+    with _opened(path) as file:
+        while size and (piece := file.read(min(size, PIECE))):
+            digest.update(piece)
+            size -= len(piece)
+        return None if size else file.read()
 
 
 def read_text(path: Path, remedy: str) -> str:
