@@ -142,7 +142,7 @@ def bits(x):
 def ieee(x, y):
     """What XLA changes on a CPU: subnormal numbers are 0, x + 0 is x, and for x / 3 it multiplies."""
     some = [x + y, x - y, x * y, x / y, x + 0, x - 0, x - -0.0, 0 - x, x * 1, x * 0, x / 1, x / 3, x / 8, 3 / x]
-    return [*some, x / (y + 1), (x + 1) / y, -x / y]
+    return [*some, x / (y + 1), (x + 1) / y, -x / y, x / 1e30, 1e30 / x]
 
 
 def test_arithmetic_is_that_of_ieee():

@@ -71,6 +71,7 @@ ELEMENTWISE = {
     "table": lambda x, y, m, b, k, s: jnp.asarray(np.linspace(-1, 2, x.shape[0]), jnp.float32) * s[None],
     "branch": lambda x, y, m, b, k, s: lax.cond(s > 0, lambda: x, lambda: y),
     "rows": lambda x, y, m, b, k, s: jnp.concatenate([jnp.stack([x, y]), y[None]])[1:, :],
+    "padded rows": lambda x, y, m, b, k, s: jnp.pad(x[None], ((1, 0), (0, 0)), constant_values=2.0),
     "a row by its number": lambda x, y, m, b, k, s: lax.dynamic_index_in_dim(jnp.stack([x, y]), k, keepdims=False),
 }  # fmt: skip
 REDUCTIONS = {
@@ -115,6 +116,7 @@ LOOKUPS = {
 WRITTEN_OUT = {
     "constant place": lambda x, y, m, b, k, s: x[1] - y[x.shape[0] - 1],
     "axes": lambda x, y, m, b, k, s: jnp.stack([x, y], 1).T[1:, :].reshape(1, -1),
+    "reshape": lambda x, y, m, b, k, s: jnp.stack([x, y]).reshape(-1, 2),
     "roll": lambda x, y, m, b, k, s: jnp.concatenate([x[1:], x[:1]]),
     "pad": lambda x, y, m, b, k, s: jnp.pad(x, 1),
     "cumulative": lambda x, y, m, b, k, s: jnp.cumsum(m, dtype=jnp.int32) + lax.cummin(lax.cummax(m), reverse=True),

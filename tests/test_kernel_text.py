@@ -3,6 +3,7 @@
 import logging
 import re
 
+import emulate
 import jax.numpy as jnp
 import numpy as np
 import parts
@@ -85,6 +86,17 @@ def test_a_device_is_tried_with_a_small_kernel(answer, fault, monkeypatch):
     monkeypatch.setattr(eligible, "_probe", answer)
     monkeypatch.setattr(eligible.jax, "device_put", lambda x, device: x)
     assert eligible._fault_of.__wrapped__(Device()) == fault
+
+
+def test_the_small_kernel_has_the_numbers_of_numpy(monkeypatch):
+    def launch(name, text, operands, results, blocks, threads):
+        out = np.zeros(results[0].shape, np.float32)
+        emulate.Machine(text, blocks, threads, [*operands, out], 0).run()
+        return [out]
+
+    monkeypatch.setattr(eligible, "launch", launch)
+    a, b = np.random.default_rng(0).uniform(1, 9, (2, 128)).astype(np.float32)
+    np.testing.assert_array_equal(eligible._probe(a, b), a / b + np.sqrt(b))
 
 
 def test_runs_in_kernels_and_in_the_loop_are_not_mixed(monkeypatch, tmp_path):

@@ -15,7 +15,7 @@ from jaxbandit.engine.kernels.ptx import Atom, Value, Vector, const, memory_type
 WRITTEN_OUT = 12  # largest number of arms of a thread for which there is no loop
 FARTHEST = 2**31  # bytes from which on an offset does not fit into a load or store
 TURN = 8  # number of arms of a thread in a turn of the loop, a power of two
-BINARY, ROOT = inspect.unwrap(Code.binary), inspect.unwrap(Code.root)  # as `Vector.op` has them
+ARITHMETIC = inspect.unwrap(Code.unary), inspect.unwrap(Code.binary)  # as `Vector.op` has them
 
 Exists = Callable[[int], Atom | None]
 
@@ -25,13 +25,6 @@ class Home:
 
     def __init__(self, space: str, base: Atom, stride: int, offset: int = 0):
         self.space, self.base, self.stride, self.offset = space, base, stride, offset
-
-
-class Place:
-    """An operand of a load or store."""
-
-    def __init__(self, base: Atom, offset: int):
-        self.text = f"[{base.text}+{offset}]"
 
 
 class Arm:
@@ -44,6 +37,11 @@ class Arm:
         """Its number as a value."""
         plus = const("s32", self.plus)
         return plus if self.base is None else code.binary("add", self.base, plus)
+
+
+def arm_of(index: Atom) -> Arm:
+    """The arm of a number that may be known."""
+    return Arm(index) if index.value is None else Arm(None, int(index.value))
 
 
 class ArmCode(Code):
@@ -70,10 +68,7 @@ class ArmCode(Code):
 
     def at(self, v: Value, index: Atom) -> Atom:
         """The entry of an arm, whose number must be in range."""
-        if not isinstance(v, Vector):
-            return v
-        arm = Arm(None, int(index.value)) if index.value is not None else Arm(index)
-        return self.values([v], [arm])[0][0]
+        return self.values([v], [arm_of(index)])[0][0]
 
     def values(self, vectors: Sequence[Value], arms: Sequence[Arm]) -> list[list[Atom]]:
         """For each vector the atoms of these arms."""
@@ -86,9 +81,10 @@ class ArmCode(Code):
             if v.op == "index":
                 done[v.text] = [arm.number(self) for arm in arms]
             elif v.op == "load":
-                done[v.text] = [self._load(v, arm) for arm in arms]
+                home = v.operands[0]
+                done[v.text] = [self.load(home.space, v.type, self.place(home, arm)) for arm in arms]
             elif v.op == "table":
-                done[v.text] = [self._entry(v.operands[0], arm) for arm in arms]
+                done[v.text] = [choice(self, arm.number(self), v.operands[0]) for arm in arms]
             elif v.op == "update":
                 base, index, value = map(entries, v.operands)
                 here = [self.compare("eq", arm.number(self), i) for arm, i in zip(arms, index, strict=True)]
@@ -97,10 +93,8 @@ class ArmCode(Code):
                 done[v.text] = [self.values(v.operands[:1], [Arm(i)])[0][0] for i in entries(v.operands[1])]
             else:
                 columns = list(zip(*map(entries, v.operands), strict=True))
-                if v.op is BINARY and v.operands[0] == "div" and v.type == "f32":
-                    done[v.text] = rounding.quotients(self, [(a, b) for _, a, b in columns])
-                elif v.op is ROOT:
-                    done[v.text] = rounding.roots(self, [a for (a,) in columns])
+                if v.op in ARITHMETIC and v.operands[0] in rounding.OPERATIONS and v.type == "f32":
+                    done[v.text] = rounding.compute(self, v.operands[0], [each[1:] for each in columns])
                 else:
                     done[v.text] = [v.op(self, *each) for each in columns]
         return [entries(v) for v in vectors]
@@ -112,16 +106,26 @@ class ArmCode(Code):
             return self.emit("mad.lo.s32", "u32", index, stride, home.base)
         return self.emit("add.s64", "u64", home.base, self.emit("mul.wide.u32", "u64", index, stride))
 
-    def place(self, home: Home, arm: Arm) -> Place:
+    def place(self, home: Home, arm: Arm) -> Atom:
         """The operand of a load or store of an arm's entry."""
         base = home.base if arm.base is None else self.pointer(home, arm.base)
         return self.address(base, home.offset + home.stride * arm.plus)
 
-    def address(self, base: Atom, offset: int) -> Place:
+    def address(self, base: Atom, offset: int = 0) -> Atom:
         """The operand of a load or store at an offset of any size."""
-        if offset < FARTHEST:
-            return Place(base, offset)
-        return Place(self.emit("add.s64", "u64", base, Atom("u64", str(offset))), 0)
+        if offset >= FARTHEST:
+            base, offset = self.emit("add.s64", "u64", base, Atom("u64", str(offset))), 0
+        return Atom("u64", f"[{base.text}+{offset}]")
+
+    def load(self, space: str, type: str, place: Atom) -> Atom:
+        """A number in memory that nothing writes while the load is known."""
+        number = self.emit(f"ld.{space}.{memory_type(type)}", "s32" if type == "pred" else type, place)
+        return self.convert(number, type)
+
+    def store(self, space: str, place: Atom, x: Atom) -> None:
+        """Write a number into memory."""
+        number = self.convert(x, "u32") if x.type == "pred" else x
+        self.raw(f"st.{space}.{memory_type(x.type)} {place.text}, {number.text};")
 
     def turns(self, body: Callable[[list[Arm], Exists], None]) -> None:
         """Call body(arms, exists) for the arms of this thread; exists(u) is None if the u-th of them surely does."""
@@ -161,19 +165,12 @@ class ArmCode(Code):
         """Whether the arms of a thread are so few that there is no loop over them."""
         return -(-(self.arms or 0) // self.width) <= WRITTEN_OUT
 
-    def _load(self, v: Vector, arm: Arm) -> Atom:
-        home = v.operands[0]
-        return self.emit(f"ld.{home.space}.{memory_type(v.type)}", v.type, self.place(home, arm))
-
-    def _entry(self, atoms: Sequence[Atom], arm: Arm) -> Atom:
-        return choice(self, arm.number(self), atoms) if arm.base is not None else atoms[min(arm.plus, len(atoms) - 1)]
-
 
 def choice(code: Code, index: Atom, candidates: Sequence[Any]) -> Any:
     """candidates[index] for an index in range: selects by the bits of the index, so that few predicates are alive."""
     candidates, bit = list(candidates), 0
     if index.value is not None:
-        return candidates[int(index.value)]
+        return candidates[min(int(index.value), len(candidates) - 1)]
     while len(candidates) > 1:
         masked = code.binary("and", code.convert(index, "s32"), const("s32", 1 << bit))
         p = code.compare("ne", masked, const("s32", 0))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.engine.kernels import rounding
-from jaxbandit.engine.kernels.arms import ArmCode, Place
+from jaxbandit.engine.kernels.arms import ArmCode, Home
 from jaxbandit.engine.kernels.launch import launch
 from jaxbandit.engine.kernels.ptx import NoRule, const
 from jaxbandit.engine.kernels.threads import kernel_of
@@ -65,18 +65,13 @@ def _fault_of(device: Device) -> str | None:
 def _probe(a: Array, b: Array) -> Array:
     """a / b + sqrt(b), in a kernel."""
     code = ArmCode()
-    bases = [code.register("u64") for _ in range(3)]
-    for name, base in zip("aby", bases, strict=True):
-        code.raw(f"ld.param.u64 {base.text}, [{name}];")
-    thread, block = code.register("u32"), code.register("u32")
-    code.raw(f"mov.u32 {thread.text}, %tid.x;")
-    code.raw(f"mov.u32 {block.text}, %ctaid.x;")
+    bases = [code.parameter(name) for name in "aby"]
+    thread, block = code.special("%tid.x"), code.special("%ctaid.x")
     number = code.emit("mad.lo.s32", "u32", block, const("u32", 32), thread)
-    offset = code.emit("mul.wide.u32", "u64", number, const("u32", 4))
-    places = [Place(code.emit("add.s64", "u64", base, offset), 0) for base in bases]
-    x, y = (code.emit("ld.global.f32", "f32", place) for place in places[:2])
-    (quotient,), (root,) = rounding.quotients(code, [(x, y)]), rounding.roots(code, [y])
-    code.raw(f"st.global.f32 {places[2].text}, {code.binary('add', quotient, root).text};")
+    places = [code.address(code.pointer(Home("global", base, 4), number)) for base in bases]
+    x, y = (code.load("global", "f32", place) for place in places[:2])
+    (quotient,), (root,) = rounding.compute(code, "div", [(x, y)]), rounding.compute(code, "sqrt", [(y,)])
+    code.store("global", places[2], code.binary("add", quotient, root))
     shape = jax.ShapeDtypeStruct(a.shape, jnp.float32)
     (result,) = launch("probe", code.text("probe", "aby", 32), [a, b], [shape], a.size // 32, 32)
     return result

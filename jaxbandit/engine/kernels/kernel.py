@@ -6,19 +6,19 @@ stays in global memory.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.engine.kernels.arms import ArmCode, Home, Place
+from jaxbandit.engine.kernels.arms import ArmCode, Home
 from jaxbandit.engine.kernels.arrays import Values, array, axis_of_arms, pack, physical
 from jaxbandit.engine.kernels.control import assign, play, variables
 from jaxbandit.engine.kernels.launch import launch
-from jaxbandit.engine.kernels.ptx import MOST_LINES, TYPES, Atom, NoRule, const, memory_type
-from jaxbandit.engine.kernels.stores import store
+from jaxbandit.engine.kernels.ptx import MOST_LINES, TYPES, Atom, NoRule, const
+from jaxbandit.engine.kernels.stores import store, wait
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.rounds.recorder import Measured, Tally
 from jaxbandit.engine.rounds.single import SingleRun
@@ -75,7 +75,7 @@ class Kernel:
         rows = [f"row{i}" for i in range(len(self.programs[2].outputs))]
         self.results = [f"out{i}" for i in self.carried]
         parameters = [*names, *(f"{name}_before" for name in rows), *self.results, *rows]
-        self.bases = {name: self._pointer(name) for name in parameters}
+        self.bases = {name: code.parameter(name) for name in parameters}
         self._write()
         code.prune()
         if len(code.lines) > MOST_LINES:
@@ -114,17 +114,10 @@ class Kernel:
             threads //= 2
         return threads
 
-    def _pointer(self, name: str) -> Atom:
-        base = self.code.register("u64")
-        self.code.raw(f"ld.param.u64 {base.text}, [{name}];")
-        return base
-
     def _write(self) -> None:
         """Write all instructions."""
         code = self.code
-        tid, block = code.register("u32"), code.register("u32")
-        code.raw(f"mov.u32 {tid.text}, %tid.x;")
-        code.raw(f"mov.u32 {block.text}, %ctaid.x;")
+        tid, block = code.special("%tid.x"), code.special("%ctaid.x")
         self.own = tid  # the number of the run in the block
         if self.width > 1:
             self.own = code.shift("shr", tid, const("u32", self.width.bit_length() - 1))
@@ -138,7 +131,7 @@ class Kernel:
         self.lane = lane
         values, homes = self._load_leaves()
         numbers = [i for i in self.carried if i not in homes]
-        begin, last, start = (self._number(name) for name in ("first", "last", "row"))
+        begin, last, start = (code.load("global", "s32", code.address(self.bases[x])) for x in ("first", "last", "row"))
         t, row, due = (code.register("s32") for _ in range(3))
         code.move(t, begin)
         code.move(row, start)
@@ -146,8 +139,7 @@ class Kernel:
         state = variables(code, [values[i] for i in numbers])
         for i, x in zip(numbers, state, strict=True):
             values[i] = x
-        if self.width > 1 and self.kept:
-            code.raw("bar.warp.sync -1;")
+        wait(code, self.kept)
         head, end, more = code.label("round"), code.label("played"), code.register("pred")
         code.raw(f"setp.gt.s32 {more.text}, {t.text}, {last.text};")
         code.raw(f"@{more.text} bra {end};")
@@ -169,24 +161,19 @@ class Kernel:
     def _load_leaves(self) -> tuple[list[Values], dict[int, Home]]:
         """The values of all leaves before the first round, and where those in shared memory are."""
         code, homes, room, values = self.code, {}, 0, []
-        origin = code.register("u32")
-        if self.kept:
-            code.raw(f"mov.u32 {origin.text}, kept;")
-        local = code.emit("mad.lo.s32", "u32", self.own, const("u32", 4), origin)
+        local = code.emit("mad.lo.s32", "u32", self.own, const("u32", 4), code.special("kept"))
         for i, leaf in enumerate(self.leaves):
             if i in self.kept:
                 base = code.emit("add.s32", "u32", local, const("u32", 4 * self.runs * room))
                 homes[i], room = Home("shared", base, 4 * self.runs), room + leaf.size
-                for n, x in enumerate(self._numbers(i)):
-                    code.raw(f"st.shared.{memory_type(x.type)} {Place(base, homes[i].stride * n).text}, {x.text};")
+                for x, place in zip(self._numbers(i), self._places(i, homes[i]), strict=True):
+                    code.store("shared", place, x)
                 values.append(self._vectors(i, homes[i]))
             elif self._is_along(i) and i not in self.carried and TYPES[np.dtype(leaf.dtype)] != "pred":
-                stride = 4 * (self.lanes if self.varies[i] else 1)
-                values.append(self._vectors(i, Home("global.nc", self._begin(f"in{i}", 4, self.varies[i]), stride)))
+                values.append(self._vectors(i, self._home(i, "in", "global.nc")))
             else:
                 numbers = iter(self._numbers(i))
-                whole = array(leaf.shape, lambda _, numbers=numbers: next(numbers))
-                values.append(pack(code, whole) if self._is_along(i) else whole)
+                values.append(pack(code, array(leaf.shape, lambda _, numbers=numbers: next(numbers))))
         return values, homes
 
     def _round(self, values: list[Values], numbers: list[int], t: Atom) -> None:
@@ -205,10 +192,10 @@ class Kernel:
         rows = play(code, self.programs[2], [*values[: self.num_arguments], *values[self.first_state :]])
         passed = code.emit("mul.wide.u32", "u64", code.convert(row, "u32"), const("u32", 4 * self.lanes))
         for n, x in enumerate(rows):
-            place = code.emit("add.s64", "u64", self._begin(f"row{n}", 4, True), passed)
+            place = code.emit("add.s64", "u64", self._begin(f"row{n}", 4), passed)
             if x[()].type != "f32":
                 raise NoRule("a measurement that is not float32")
-            code.raw(f"st.global.f32 {Place(place, 0).text}, {x[()].text};")
+            code.store("global", code.address(place), x[()])
         code.raw(f"add.s32 {row.text}, {row.text}, 1;")
         with code.region():  # where `row` is another number
             self._look(row, due)
@@ -219,56 +206,39 @@ class Kernel:
         code = self.code
         index = code.register("s32")
         code.raw(f"min.s32 {index.text}, {row.text}, {self.num_checkpoints - 1};")
-        place = code.emit("mul.wide.u32", "u64", code.convert(index, "u32"), const("u32", 4))
-        place = code.emit("add.s64", "u64", self.bases["checkpoints"], place)
-        code.raw(f"ld.global.u32 {due.text}, {Place(place, 0).text};")
+        place = code.pointer(Home("global", self.bases["checkpoints"], 4), index)
+        code.raw(f"ld.global.u32 {due.text}, {code.address(place).text};")
 
     def _save(self, i: int, values: list[Values], homes: dict[int, Home]) -> None:
         """Write a leaf to the results."""
-        code, place, type = self.code, self._places(i, f"out{i}"), TYPES[np.dtype(self.leaves[i].dtype)]
-        numbers = values[i].flat
+        code, numbers, places = self.code, list(values[i].flat), self._places(i, self._home(i, "out"))
         if i in homes:
-            numbers = [code.register(type) for _ in range(self.leaves[i].size)]
-            for n, x in enumerate(numbers):
-                source = Place(homes[i].base, homes[i].stride * n)
-                code.raw(f"ld.shared.{memory_type(type)} {x.text}, {source.text};")
-        for n, x in enumerate(numbers):
-            number = code.convert(x, "u32") if type == "pred" else x
-            code.raw(f"st.global.{memory_type(type)} {place(n).text}, {number.text};")
+            numbers = [code.load("shared", numbers[0].type, place) for place in self._places(i, homes[i])]
+        for x, place in zip(numbers, places, strict=True):
+            code.store("global", place, x)
 
-    def _begin(self, name: str, size: int, varies: bool) -> Atom:
+    def _begin(self, name: str, size: int) -> Atom:
         """The address of the first entry of this run."""
-        if not varies:
-            return self.bases[name]
-        offset = self.code.emit("mul.wide.u32", "u64", self.lane, const("u32", size))
-        return self.code.emit("add.s64", "u64", self.bases[name], offset)
+        return self.code.pointer(Home("global", self.bases[name], size), self.lane)
 
-    def _places(self, i: int, name: str) -> Callable[[int], Place]:
-        """The places of the entries of a leaf of this run."""
-        size = self.leaves[i].dtype.itemsize
-        base, stride = self._begin(name, size, self.varies[i]), size * (self.lanes if self.varies[i] else 1)
-        return lambda n: self.code.address(base, stride * n)
+    def _home(self, i: int, name: str, space: str = "global") -> Home:
+        """Where the entries of a leaf of this run are."""
+        size, name = self.leaves[i].dtype.itemsize, f"{name}{i}"
+        if not self.varies[i]:
+            return Home(space, self.bases[name], size)
+        return Home(space, self._begin(name, size), size * self.lanes)
+
+    def _places(self, i: int, home: Home) -> Iterator[Atom]:
+        """The places of the entries of a leaf, one after another."""
+        return (self.code.address(home.base, home.stride * n) for n in range(self.leaves[i].size))
 
     def _numbers(self, i: int) -> list[Atom]:
         """Registers with all entries of a leaf."""
-        if np.dtype(self.leaves[i].dtype) not in TYPES:
-            raise NoRule(f"numbers of type {self.leaves[i].dtype}")
-        type, place = TYPES[np.dtype(self.leaves[i].dtype)], self._places(i, f"in{i}")
-        return [self._load(type, place(n)) for n in range(self.leaves[i].size)]
-
-    def _number(self, name: str) -> Atom:
-        return self._load("s32", Place(self.bases[name], 0))
-
-    def _load(self, type: str, place: Place) -> Atom:
-        code = self.code
-        x = code.register(type)
-        if type != "pred":
-            code.raw(f"ld.global.{memory_type(type)} {x.text}, {place.text};")
-            return x
-        byte = code.register("u32")
-        code.raw(f"ld.global.u8 {byte.text}, {place.text};")
-        code.raw(f"setp.ne.s32 {x.text}, {byte.text}, 0;")
-        return x
+        leaf = self.leaves[i]
+        if np.dtype(leaf.dtype) not in TYPES:
+            raise NoRule(f"numbers of type {leaf.dtype}")
+        type, places = TYPES[np.dtype(leaf.dtype)], self._places(i, self._home(i, "in"))
+        return [self.code.load("global", type, place) for place in places]
 
     def _vectors(self, i: int, home: Home) -> Values:
         """The array of vectors of a leaf along the arms."""

@@ -116,7 +116,7 @@ def erf_inv(code: Code, x: Value) -> Value:
     """The inverse of the error function (Giles 2010, table 5); 1 -> inf, -1 -> -inf, larger -> NaN."""
     w = code.unary("neg", log(code, code.fma(code.unary("neg", x), x, _f(1.0))))  # 1 - x^2 with one rounding
     centre = polynomial(code, ERF_INV_CENTRE, code.binary("sub", w, _f(2.5)))
-    tail = polynomial(code, ERF_INV_TAIL, code.binary("sub", code.root(w), _f(3.0)))
+    tail = polynomial(code, ERF_INV_TAIL, code.binary("sub", code.unary("sqrt", w), _f(3.0)))
     y = code.binary("mul", code.select(code.compare("lt", w, _f(5.0)), centre, tail), x)
     ends = code.compare("eq", code.unary("abs", x), _f(1.0))
     return code.select(ends, code.binary("mul", x, _f(np.inf)), y)

@@ -4,6 +4,7 @@ An operation on constants is done here if it is exact or correctly rounded. Ever
 names its rounding (`.rn`), which the assembler must not contract, so that the text fixes every bit of the results.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,29 +12,10 @@ import numpy as np
 
 from jaxbandit.engine.kernels.ptx import NUMPY, Atom, Text, Value, compound, const, elementwise
 
-# Operations that NumPy rounds as PTX does.
-FOLD: dict[str, Callable] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-    "min": np.minimum,
-    "max": np.maximum,
-    "neg": lambda a: -a,
-    "abs": abs,
-    "not": lambda a: ~a,
-}
 EXTREMES = ("min", "max")
-COMPARISONS: dict[str, Callable] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
+# Operations that NumPy rounds as PTX does.
+FOLD: dict[str, Callable] = {x: getattr(operator, f"__{x}__") for x in "add sub mul and or xor neg abs".split()}
+FOLD |= {"not": np.invert, "min": np.minimum, "max": np.maximum}
 
 
 class Code(Text):
@@ -41,26 +23,21 @@ class Code(Text):
 
     @elementwise(lambda name, a: a.type)
     def unary(self, name: str, a: Atom) -> Atom:
-        """neg, abs, not."""
-        if a.value is not None:
+        """neg, abs, not, and sqrt of floats."""
+        if a.value is not None and name in FOLD:
             with np.errstate(all="ignore"):
                 return const(a.type, FOLD[name](a.value))
-        if name == "not":
-            return self.emit(f"not.{_bits(a.type)}", a.type, a)
-        return self.emit(f"{name}.{_number_type(a.type)}", a.type, a)
+        kinds = {"not": _bits(a.type), "sqrt": "rn.f32"}
+        return self.emit(f"{name}.{kinds.get(name, _number_type(a.type))}", a.type, a)
 
     @elementwise(lambda name, a, b: a.type)
     def binary(self, name: str, a: Atom, b: Atom) -> Atom:
         """add, sub, mul, min, max, and, or, xor; div and rem of integers other than 0 and -1; div of floats."""
         if a.type == "pred":
             name = {"max": "or", "min": "and", "add": "or", "mul": "and"}.get(name, name)
+        known = a.value is not None and b.value is not None and name in FOLD
         # The larger of 0 and -0 is 0 in PTX, and either of them in NumPy.
-        if (
-            a.value is not None
-            and b.value is not None
-            and name in FOLD
-            and not (name in EXTREMES and a.value == b.value)
-        ):
+        if known and not (name in EXTREMES and a.value == b.value):
             with np.errstate(all="ignore"):
                 return const(a.type, FOLD[name](a.value, b.value))
         if (same := self.identity(name, a, b)) is not None:
@@ -90,9 +67,8 @@ class Code(Text):
         """The integer, or 0 or `most` if that is nearer to it."""
         if a.value is not None:
             return const(a.type, min(max(int(a.value), 0), most))
-        return self.emit(
-            f"min.{a.type}", a.type, self.emit(f"max.{a.type}", a.type, a, const(a.type, 0)), const(a.type, most)
-        )
+        positive = self.emit(f"max.{a.type}", a.type, a, const(a.type, 0))
+        return self.emit(f"min.{a.type}", a.type, positive, const(a.type, most))
 
     def identity(self, name: str, a: Atom, b: Atom) -> Atom | None:
         """Return the result if it is an operand or a constant, whatever the other operand's value is."""
@@ -101,31 +77,23 @@ class Code(Text):
         for x, y in ((a, b), (b, a)):
             if x.value is None:
                 continue
-            if a.type == "pred":
-                if name == "and":
-                    return y if x.value else const("pred", False)
-                if name == "or":
-                    return const("pred", True) if x.value else y
-                if name == "xor":
-                    return self.unary("not", y) if x.value else y
+            if a.type == "pred" and name in ("and", "or"):
+                return y if x.value == (name == "and") else x
+            if a.type == "pred" and name == "xor" and x.value:
+                return self.unary("not", y)
             if name == "mul" and x.value == 1:
                 return y
             if name in ("add", "or", "xor") and a.type != "f32" and x.value == 0:
                 return y
         if b.value is None:
             return None
-        nothing = name in ("sub", "shl", "shr") and b.value == 0 and not np.signbit(np.float64(b.value))
+        nothing = name == "sub" and b.value == 0 and not np.signbit(np.float64(b.value))
         return a if nothing or (name == "div" and b.value == 1) else None
 
     @elementwise(lambda a, b, c: a.type)
     def fma(self, a: Atom, b: Atom, c: Atom) -> Atom:
         """a b + c with one rounding."""
         return self.emit("fma.rn.f32", "f32", a, b, c)
-
-    @elementwise(lambda a: a.type)
-    def root(self, a: Atom) -> Atom:
-        """The square root, correctly rounded."""
-        return self.emit("sqrt.rn.f32", "f32", a)
 
     @elementwise(lambda name, a, b: a.type)
     def shift(self, name: str, a: Atom, b: Atom) -> Atom:
@@ -145,7 +113,7 @@ class Code(Text):
     def compare(self, name: str, a: Atom, b: Atom) -> Atom:
         """eq, ne, lt, le, gt, ge."""
         if a.value is not None and b.value is not None:
-            return const("pred", COMPARISONS[name](a.value, b.value))
+            return const("pred", getattr(operator, name)(a.value, b.value))
         if a.type != "pred":
             return self.emit(f"setp.{'neu' if name == 'ne' and a.type == 'f32' else name}.{a.type}", "pred", a, b)
         if name in ("eq", "ne"):

@@ -87,7 +87,7 @@ class Text:
 
     def __init__(self):
         self.lines: list[str] = []
-        self.known: list[dict[tuple[str, ...], Atom]] = [{}]  # results by opcode and operands, for each open region
+        self.known: dict[tuple[str, ...], Atom] = {}  # results by opcode and the texts of operands
         self.numbers: Counter[str] = Counter()
         self.vectors: dict[Hashable, Vector] = {}
 
@@ -110,9 +110,9 @@ class Text:
     @contextmanager
     def region(self) -> Iterator[None]:
         """Context manager for code that may not be executed: what it computes is not known afterwards."""
-        self.known.append({})
+        known = self.known.copy()
         yield
-        self.known.pop()
+        self.known = known
 
     def vector(self, type: str, op: Any, *operands: Any) -> Vector:
         """Return the vector of an operation, the same one for the same operands."""
@@ -121,23 +121,22 @@ class Text:
             self.vectors[key] = Vector(type, len(self.vectors), op, operands)
         return self.vectors[key]
 
-    def recall(self, opcode: str, *operands: Any) -> Atom | None:
-        """Return the result of an operation that was written before, if it is still known."""
-        key = (opcode, *(x.text for x in operands))
-        return next((known[key] for known in self.known if key in known), None)
-
-    def note(self, result: Atom, opcode: str, *operands: Any) -> None:
-        """Remember the result of an operation."""
-        self.known[-1][opcode, *(x.text for x in operands)] = result
-
     def emit(self, opcode: str, type: str, *operands: Any) -> Atom:
         """Write an operation, unless it is known, and return its result."""
-        result = self.recall(opcode, *operands)
+        texts = [x.text for x in operands]
+        result = self.known.get((opcode, *texts))
         if result is None:
-            result = self.register(type)
-            self.raw(f"{opcode} {result.text}, {', '.join(x.text for x in operands)};")
-            self.note(result, opcode, *operands)
+            result = self.known[opcode, *texts] = self.register(type)
+            self.raw(f"{opcode} {result.text}, {', '.join(texts)};")
         return result
+
+    def special(self, name: str) -> Atom:
+        """Return a register of the machine, such as %tid.x, or the address of a variable."""
+        return self.emit("mov.u32", "u32", Atom("u32", name))
+
+    def parameter(self, name: str) -> Atom:
+        """Return the pointer that is a parameter of the kernel."""
+        return self.emit("ld.param.u64", "u64", Atom("u64", f"[{name}]"))
 
     def move(self, into: Atom, value: Atom) -> None:
         """Write a value into a register."""
@@ -152,15 +151,16 @@ class Text:
 
     def prune(self) -> None:
         """Leave out what computes or loads a register that no line reads."""
+        lines: list[tuple[str, str | None, list[str]]] = []  # with the register that is all a line computes
+        for line in self.lines:
+            words = REGISTER.findall(line)
+            pure = len(words) > 0 and PURE.match(line) is not None
+            lines.append((line, words[0], words[1:]) if pure else (line, None, words))
         number = None
-        while number != len(self.lines):
-            number, read, lines = len(self.lines), set(), []
-            for line in self.lines:
-                words = REGISTER.findall(line)
-                pure = len(words) > 0 and PURE.match(line) is not None
-                read.update(words[1:] if pure else words)
-                lines.append((line, words[0] if pure else None))
-            self.lines = [line for line, result in lines if result is None or result in read]
+        while number != len(lines):
+            number, read = len(lines), {word for _, _, words in lines for word in words}
+            lines = [each for each in lines if each[1] is None or each[1] in read]
+        self.lines = [line for line, _, _ in lines]
 
     def text(self, name: str, parameters: Sequence[str], threads: int, *, shared: bool = False) -> str:
         """Return the module with these instructions as its only kernel, of pointers to global memory."""

@@ -46,15 +46,14 @@ def reduce(code: ArmCode, name: str, v: Value) -> Any:
         if name in ("add", "mul"):  # an arm that does not exist stands for the last one
             here = [exists(u) for u in range(len(arms))]
             atoms = [a if h is None else code.select(h, a, neutral) for h, a in zip(here, atoms, strict=True)]
-        by = 1
-        while by < min(code.width, BLOCK):
-            atoms = [code.binary(name, a, _neighbour(code, a, by)) for a in atoms]
-            by *= 2
+        atoms = _of_neighbours(code, name, atoms, min(code.width, BLOCK))
         if code.width <= BLOCK:
             per = BLOCK // code.width
             blocks = [fold(code, name, atoms[i : i + per]) for i in range(0, len(atoms), per)]
         else:
-            blocks = [_of_thread(code, a, BLOCK * j) for a in atoms for j in range(code.width // BLOCK)]
+            mask = (32 - code.width) << 8 | 31  # of the threads of a run, whose first has the number 0
+            firsts = range(0, code.width, BLOCK)
+            blocks = [_exchange(code, a, "idx", thread, mask) for a in atoms for thread in firsts]
         now = total
         for block in blocks:
             now = code.binary(name, now, block)
@@ -140,30 +139,23 @@ def _first_of_threads(code: ArmCode, best: Atom, place: Atom, largest: bool) -> 
         key = code.select(code.compare("eq", best, best), key, const("s32", MOST))
     elif not largest:
         key = code.unary("not", key)
-    top = _of_all(code, "max", key)
-    return _of_all(code, "min", code.select(code.compare("eq", key, top), place, const("s32", MOST)))
+    (top,) = _of_neighbours(code, "max", [key], code.width)
+    place = code.select(code.compare("eq", key, top), place, const("s32", MOST))
+    return _of_neighbours(code, "min", [place], code.width)[0]
 
 
-def _of_all(code: ArmCode, name: str, a: Atom) -> Atom:
+def _of_neighbours(code: ArmCode, name: str, atoms: list[Atom], threads: int) -> list[Atom]:
+    """Combine each value with those of so many neighbours, a power of two."""
     by = 1
-    while by < code.width:
-        a = code.binary(name, a, _neighbour(code, a, by))
+    while by < threads:
+        atoms = [code.binary(name, a, _exchange(code, a, "bfly", by, 31)) for a in atoms]
         by *= 2
-    return a
+    return atoms
 
 
-def _neighbour(code: ArmCode, a: Atom, by: int) -> Atom:
-    """The value of the thread whose number differs in one bit."""
-    return _exchange(code, a, f"shfl.sync.bfly.b32 {{}}, {{}}, {by}, 31, -1;")
-
-
-def _of_thread(code: ArmCode, a: Atom, thread: int) -> Atom:
-    """The value of a thread of the run, by its number."""
-    return _exchange(code, a, f"shfl.sync.idx.b32 {{}}, {{}}, {thread}, {(32 - code.width) << 8 | 31}, -1;")
-
-
-def _exchange(code: ArmCode, a: Atom, instruction: str) -> Atom:
+def _exchange(code: ArmCode, a: Atom, way: str, thread: int, mask: int) -> Atom:
+    """The value of another thread: of a number (idx), or whose number differs in these bits (bfly)."""
     type = "u32" if a.type == "f32" else a.type
     out = code.register(type)
-    code.raw(instruction.format(out.text, code.bitcast(a, type).text))
+    code.raw(f"shfl.sync.{way}.b32 {out.text}, {code.bitcast(a, type).text}, {thread}, {mask}, -1;")
     return code.bitcast(out, a.type)

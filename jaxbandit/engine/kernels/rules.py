@@ -5,7 +5,6 @@ has none for vectors of arms. What has no rule at all raises `NoRule`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ ENTRIES: dict[str, Callable[..., Value]] = {
     "log exp log1p expm1 logistic erf_inv sin cos": lambda code, e, a: getattr(libm, e.name)(code, a),
     "square": lambda code, e, a: code.binary("mul", a, a),
     "integer_pow": lambda code, e, a: _power(code, a, e.params["y"]),
-    "rsqrt": lambda code, e, a: code.binary("div", const("f32", 1), code.root(a)),
+    "rsqrt": lambda code, e, a: code.binary("div", const("f32", 1), code.unary("sqrt", a)),
     "floor ceil round": _round,
     "sign": _sign,
     "is_finite": lambda code, e, a: code.compare("lt", code.unary("abs", a), const(a.type, np.inf)),
@@ -98,26 +97,23 @@ def _same(code: ArmCode, e: Equation, xs: Operands) -> Operands:
     return xs
 
 
-@rule("div", "rem")
-def _divide(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
-    shape = physical(code, e.outputs[0].shape)
-    a, b = (np.broadcast_to(x, shape) for x in xs)
-    if type_of(e.outputs[0]) != "f32":
-        return [apply(lambda a, b: _integer_division(code, e.name, a, b), a, b)]
-    if e.name == "rem":
+@rule("rem")
+def _remainder(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    if type_of(e.outputs[0]) == "f32":
         raise NoRule("the remainder of floating-point numbers")
-    pairs = list(zip(a.flat, b.flat, strict=True))
-    if any(isinstance(x, Vector) for each in pairs for x in each):
-        return [apply(lambda a, b: code.binary("div", a, b), a, b)]
-    return [_array_of(rounding.quotients(code, pairs), shape)]
+    return [apply(lambda a, b: _integer_division(code, "rem", a, b), *xs)]
 
 
-@rule("sqrt")
-def _root(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
-    numbers = list(xs[0].flat)
-    if any(isinstance(a, Vector) for a in numbers):
-        return [apply(code.root, xs[0])]
-    return [_array_of(rounding.roots(code, numbers), xs[0].shape)]
+@rule("div", "sqrt")
+def _quotient_or_root(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    if type_of(e.outputs[0]) != "f32":
+        return [apply(lambda a, b: _integer_division(code, "div", a, b), *xs)]
+    shape = physical(code, e.outputs[0].shape)
+    operands = list(zip(*(np.broadcast_to(x, shape).flat for x in xs), strict=True))
+    if any(isinstance(x, Vector) for each in operands for x in each):
+        return [apply(lambda *each: (code.binary if len(each) == 2 else code.unary)(e.name, *each), *xs)]
+    done = iter(rounding.compute(code, e.name, operands))
+    return [array(shape, lambda _: next(done))]
 
 
 @rule("select_n")
@@ -178,12 +174,6 @@ def _words(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
 def _check_keys(e: Equation) -> None:
     if type_of(e.inputs[0]) != random.KEY:
         raise NoRule("keys of another generator than threefry4x32")
-
-
-def _array_of(values: Sequence[Any], shape: Sequence[int]) -> Values:
-    """An array of these values; an atom is a tuple, which NumPy would take for an axis."""
-    rest = iter(values)
-    return array(shape, lambda _: next(rest))
 
 
 def _integer_division(code: ArmCode, name: str, a: Value, b: Value) -> Value:

@@ -1,11 +1,13 @@
 """How operations on shapes are written: what is moved, cut out, looked up and replaced, with or without vectors."""
 
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxbandit.engine.kernels.arms import ArmCode, choice
-from jaxbandit.engine.kernels.arrays import Values, apply, array, axis_of_arms, physical, type_of
+from jaxbandit.engine.kernels.arrays import Shape, Values, apply, array, axis_of_arms, physical, type_of
 from jaxbandit.engine.kernels.ptx import Atom, NoRule, Value, Vector, const
 from jaxbandit.engine.kernels.reductions import reduce
 from jaxbandit.engine.kernels.rules import Operands, rule
@@ -15,63 +17,64 @@ FILL: dict[str, Any] = {"f32": np.nan, "s32": -(2**31), "u32": 2**32 - 1, "pred"
 CUMULATIVE = {"cumsum": "add", "cummax": "max", "cummin": "min", "cumprod": "mul"}
 
 
-def _along(code: ArmCode, e: Equation) -> tuple[int | None, int | None]:
-    """The axes of arms of the first operand and of the result."""
-    return axis_of_arms(code, e.inputs[0].shape), axis_of_arms(code, e.outputs[0].shape)
+def _slice(e: Equation, x: np.ndarray) -> np.ndarray:
+    starts, limits, steps = (e.params[name] for name in ("start_indices", "limit_indices", "strides"))
+    return x[tuple(map(slice, starts, limits, steps or [1] * x.ndim))]
 
 
-def _written_out(code: ArmCode, e: Equation) -> bool:
-    """Whether no operand and no result has an axis of arms, or all are written out."""
-    return all(axis_of_arms(code, x.shape) is None for x in (*e.inputs, *e.outputs))
+def _pad(e: Equation, x: np.ndarray, value: np.ndarray) -> np.ndarray:
+    padding, whole = e.params["padding_config"], np.full(e.outputs[0].shape, value)
+    if any(low < 0 or high < 0 or between for low, high, between in padding):
+        raise NoRule("a pad that cuts or spreads")
+    whole[tuple(slice(low, low + n) for (low, _, _), n in zip(padding, x.shape, strict=True))] = x
+    return whole
 
 
-@rule("broadcast_in_dim")
-def _broadcast(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    shape, axes = physical(code, e.outputs[0].shape), e.params["broadcast_dimensions"]
-    of, to = _along(code, e)
-    if of is not None and axes[of] != to:
-        return None
-    inner = [1] * len(shape)
-    for axis, size in zip(axes, xs[0].shape, strict=True):
-        inner[axis] = size
-    return [np.broadcast_to(xs[0].reshape(inner), shape)]
+def _broadcast(e: Equation, x: np.ndarray) -> np.ndarray:
+    shape, axes = e.outputs[0].shape, e.params["broadcast_dimensions"]
+    return np.broadcast_to(np.expand_dims(x, [i for i in range(len(shape)) if i not in axes]), shape)
 
 
-@rule("reshape", "squeeze", "expand_dims")
-def _reshape(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    of, to = _along(code, e)
-    return None if (of is None) != (to is None) else [xs[0].reshape(physical(code, e.outputs[0].shape))]
+# Operations that only move entries: their results as functions of the operation and arrays of NumPy.
+MOVES: dict[str, Callable[..., Sequence[np.ndarray]]] = {
+    "broadcast_in_dim": lambda e, x: [_broadcast(e, x)],
+    "reshape squeeze expand_dims": lambda e, x: [x.reshape(e.outputs[0].shape)],
+    "transpose": lambda e, x: [x.transpose(e.params["permutation"])],
+    "concatenate": lambda e, *xs: [np.concatenate(xs, e.params["dimension"])],
+    "stack": lambda e, *xs: [np.stack(xs, e.params["axis"])],
+    "unstack": lambda e, x: list(np.moveaxis(x, e.params["axis"], 0)),
+    "slice": lambda e, x: [_slice(e, x)],
+    "pad": lambda e, x, value: [_pad(e, x, value)],
+}
 
 
-@rule("transpose")
-def _transpose(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
-    return [xs[0].transpose(e.params["permutation"])]
+def _move(code: ArmCode, e: Equation, xs: Operands, move: Callable[..., Sequence[np.ndarray]]) -> list[Values] | None:
+    """Moves integers that stand for the operands: n (arms + 1) for value n, and k + 1 more for arm k of a vector.
+
+    A row of the result along the arms is value n if all its integers have this n, and each arm is at its place or none.
+    """
+    base, pool, given, first = (code.arms or 0) + 1, np.concatenate([x.reshape(-1) for x in xs]), [], 0
+    for x, described in zip(xs, e.inputs, strict=True):
+        given.append(np.arange(first, first + x.size).reshape(x.shape) * base + _arms(code, described.shape))
+        first += x.size
+    results = []
+    for result in move(e, *given):
+        number, arm = np.divmod(result, base)
+        row = number[tuple(map(slice, physical(code, result.shape)))]
+        if not np.all((number == row) & ((arm == 0) | (arm == _arms(code, result.shape)))):
+            return None
+        results.append(pool[row.reshape(-1)].reshape(row.shape))
+    return results
 
 
-@rule("concatenate")
-def _concatenate(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    axis, shape = e.params["dimension"], physical(code, e.outputs[0].shape)
-    if axis in (axis_of_arms(code, x.shape) for x in (*e.inputs, *e.outputs)):
-        return None
-    whole = [np.broadcast_to(x, (*shape[:axis], x.shape[axis], *shape[axis + 1 :])) for x in xs]
-    return [np.concatenate(whole, axis)]
+def _arms(code: ArmCode, shape: Shape) -> Any:
+    """Along the axis of the arms 1, 2, ..., or 0 without it."""
+    axis = axis_of_arms(code, shape)
+    return 0 if axis is None else np.indices(shape, sparse=True)[axis] + 1
 
 
-@rule("stack")
-def _stack(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    axis = e.params["axis"]
-    return None if _along(code, e)[1] == axis else [np.stack(xs, axis)]
-
-
-@rule("slice")
-def _slice(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    of, to = _along(code, e)
-    if of != to:
-        return None
-    starts, limits = e.params["start_indices"], e.params["limit_indices"]
-    steps = e.params["strides"] or [1] * len(starts)
-    parts = [slice(None) if i == of else slice(*each) for i, each in enumerate(zip(starts, limits, steps, strict=True))]
-    return [xs[0][tuple(parts)]]
+for _names, _function in MOVES.items():
+    rule(*_names.split())(functools.partial(_move, move=_function))
 
 
 @rule("iota")
@@ -206,18 +209,6 @@ def _scatter(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     return [array(x.shape, entry)]
 
 
-@rule("pad")
-def _pad(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    if not _written_out(code, e):
-        return None
-    padding = e.params["padding_config"]
-    if any(low < 0 or high < 0 or between for low, high, between in padding):
-        raise NoRule("a pad that cuts or spreads")
-    whole = np.broadcast_to(xs[1], e.outputs[0].shape).copy()
-    whole[tuple(slice(low, low + n) for (low, _, _), n in zip(padding, xs[0].shape, strict=True))] = xs[0]
-    return [whole]
-
-
 @rule(*CUMULATIVE)
 def _cumulative(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
     axis = e.params["axis"]
@@ -228,16 +219,6 @@ def _cumulative(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None
     for k in range(1, len(x)):
         rows.append(apply(lambda a, b: code.binary(CUMULATIVE[e.name], a, b), rows[-1], x[k : k + 1]))
     return [np.moveaxis(np.concatenate(rows)[:: -1 if e.params["reverse"] else 1], 0, axis)]
-
-
-@rule("unstack")
-def _unstack(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    axis = e.params["axis"]
-    if axis == axis_of_arms(code, e.inputs[0].shape):
-        return None
-    return [
-        np.take(xs[0], k, axis) if xs[0].ndim > 1 else xs[0][k : k + 1].reshape(()) for k in range(xs[0].shape[axis])
-    ]
 
 
 def _mode(e: Equation) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from jaxbandit.engine.kernels.arms import Arm, ArmCode, Exists, Home
+from jaxbandit.engine.kernels.arms import Arm, ArmCode, Exists, Home, arm_of
 from jaxbandit.engine.kernels.arrays import Values
-from jaxbandit.engine.kernels.ptx import Atom, NoRule, Value, Vector, memory_type
+from jaxbandit.engine.kernels.ptx import Atom, NoRule, Value, Vector
 
 
 def store(code: ArmCode, changes: Sequence[tuple[Values, Values]]) -> None:
@@ -22,31 +22,27 @@ def store(code: ArmCode, changes: Sequence[tuple[Values, Values]]) -> None:
                 whole.append((before.operands[0], value))
                 continue
             for index, entry in reversed(updates):
-                arm = Arm(index) if index.value is None else Arm(None, int(index.value))
-                entries.append((before.operands[0], arm, entry))
+                entries.append((before.operands[0], arm_of(index), entry))
     if any(_looks_up(value) for _, value in whole):
         raise NoRule("an array of arms that is computed from other places of itself")
-    _wait(code, changes)  # every thread of the run has read what the others overwrite
+    wait(code, changes)  # every thread of the run has read what the others overwrite
     if whole:
         # All are computed before the first is stored, in each turn of the loop, and each reads its own arm only.
         def body(arms: list[Arm], exists: Exists) -> None:
             columns = code.values([value for _, value in whole], arms)
-            _wait(code, changes)  # several threads have the last arm
+            wait(code, changes)  # several threads have the last arm
             for (home, _), atoms in zip(whole, columns, strict=True):
                 for arm, atom in zip(arms, atoms, strict=True):
-                    _write(code, home, arm, atom)
+                    code.store(home.space, code.place(home, arm), atom)
 
         code.turns(body)
     for home, arm, atom in entries:
-        _write(code, home, arm, atom)
-    _wait(code, changes)
+        code.store(home.space, code.place(home, arm), atom)
+    wait(code, changes)
 
 
-def _write(code: ArmCode, home: Home, arm: Arm, atom: Atom) -> None:
-    code.raw(f"st.{home.space}.{memory_type(atom.type)} {code.place(home, arm).text}, {atom.text};")
-
-
-def _wait(code: ArmCode, changes: Sequence) -> None:
+def wait(code: ArmCode, changes: Sequence) -> None:
+    """Wait for all threads of the run, if something changes."""
     if code.width > 1 and changes:
         code.raw("bar.warp.sync -1;")
 
