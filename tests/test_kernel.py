@@ -43,7 +43,7 @@ def run_of(name, arms=9):
 def begin(run):
     """The carry of the engine's loop before the first round."""
     loop = TileLoop(run, len(CHECKPOINTS))
-    return jax.jit(loop.start)((), keys.root_key(7), np.arange(LANES, dtype=np.int32))
+    return jax.jit(loop.start)((), keys.compiled_run_keys(7, "threefry4x32", np.arange(LANES)))
 
 
 def play(run, lanes=LANES, cuts=(ROUNDS,), checkpoints=CHECKPOINTS, arms=9, width=1, threads=0):
