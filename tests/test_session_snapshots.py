@@ -161,6 +161,10 @@ def test_a_snapshot_of_other_lines_is_left_out_and_a_damaged_log_is_refused(tmp_
     log.write_bytes(data[:300] + bytes([data[300] ^ 1]) + data[301:])
     with pytest.raises(ValueError, match="does not fit the lines before it"):
         read_session(tmp_path / "a", DISJOINT)
+    os.replace(tmp_path / "b" / snapshot.SNAPSHOT, tmp_path / "a" / snapshot.SNAPSHOT)
+    log.unlink()
+    with pytest.raises(ValueError, match="line 0: is the last one, but there were 35 lines at the last close"):
+        read_session(tmp_path / "a", DISJOINT)
 
 
 @pytest.mark.parametrize("at", ["fsync", "replace", "write_snapshot"])
