@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 TIME = re.compile(r"^(?:\[Open in Colab\]\([^)]*\) · )?[Aa](bout .+ on two cores)\.?$", re.MULTILINE)
 EXTRAS = dict.fromkeys(("from_a_log_to_a_decision", "tune_something_real"), "lab,sklearn")  # of the package; else "lab"
 ALSO = {  # packages of other projects
-    "beside_smpybandits": " SMPyBandits",
+    "same_as_smpybandits": " SMPyBandits",
     "tune_something_real": " optax",
     "which_rule_stops_first": " ipywidgets",
 }

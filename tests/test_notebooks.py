@@ -49,8 +49,10 @@ def _notebook(*sources):
 
 
 def test_all_notebooks_are_found():
-    names = "bayesian_regret beside_smpybandits first_steps from_a_log_to_a_decision full_bandit how_many_visitors "
-    names += "lingape non_stationary oam on_a_gpu several_players top_m tune_something_real ucboost "
+    names = "bayesian_regret first_steps from_a_log_to_a_decision full_bandit how_many_visitors "
+    names += (
+        "lingape non_stationary oam on_a_gpu same_as_smpybandits several_players top_m tune_something_real ucboost "
+    )
     names += "what_a_threshold_costs which_rule_stops_first your_own_algorithm"
     assert [path.stem for path in NOTEBOOKS] == names.split()
 
