@@ -186,12 +186,10 @@ def read(path: Path, place: Json | None = None) -> Stored:
     about, closed = read_about(path), _closed(path)  # before the log, which may become longer meanwhile
     data, start = None, start_of(about)
     if place is not None:
-        after, data = data_after(path / LOG, start, place["lines"], place["size"])
-        if data is not None and after.digest.hexdigest() == place["sum"]:
-            start = after
+        after, rest = data_after(path / LOG, start, place["lines"], place["size"])
+        if rest is not None and after.digest.hexdigest() == place["sum"]:
+            start, data = after, rest
             closed = closed if closed.get("lines", 0) >= start.lines else {}  # the place is a later one
-        else:
-            data = None
     data = data_of(path / LOG) if data is None else data
     lines = split(path / LOG, data, start, closed.get("lines", 0))
     return Stored(path, path / LOG, about, data, lines, closed, start)

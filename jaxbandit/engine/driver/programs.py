@@ -3,7 +3,6 @@
 What a step is, when a run ends and what is recorded depends on the program: `FixedHorizon` or `UntilStop`.
 """
 
-import functools
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -19,13 +18,13 @@ from jaxbandit.engine.driver import interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
 from jaxbandit.engine.layout.compiled import compile_program, remember, scopes_of_thread
-from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.keys import Generator
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished, Rows, Segment
-from jaxbandit.support.types import Key, PyTree
+from jaxbandit.support.types import PyTree
 
 CALL_SECONDS = 0.5  # intended duration of a call of the compiled loop
 FIRST_BLOCKS = 8  # number of blocks of steps of the first call
@@ -135,11 +134,6 @@ class Program(ABC):
                 begun = time.perf_counter()
                 self._play(players, threads)
                 self.run_seconds = time.perf_counter() - begun
-
-    @functools.cached_property
-    def root(self) -> Key:
-        """The key of the seed."""
-        return keys.compiled_root_key(self.call.seed, self.call.implementation)
 
     def account(self) -> dict[str, Any]:
         """The fields that every record has."""

@@ -1,5 +1,6 @@
 """Runs with a stopping rule: queues of runs, one per thread of each device, each with lanes that are refilled."""
 
+import functools
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Pro
 from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.engine.layout import jaxprs, sizes
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember, remembers
+from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.metrics import limits_of
 from jaxbandit.engine.rounds.recorder import MISCOUNTED
 from jaxbandit.engine.rounds.states import is_per_run
@@ -23,7 +25,7 @@ from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.rounds.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, columns, joined, shares, size, unknown
 from jaxbandit.support.domains import MOST_ROUNDS
-from jaxbandit.support.types import Array, Device, PyTree
+from jaxbandit.support.types import Array, Device, Key, PyTree
 
 COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
 NO_METRICS: Mapping[str, Any] = MappingProxyType({})
@@ -46,6 +48,11 @@ class UntilStop(Program):
         self.about |= {"states": True} if keep is not None else {}
         self.queues = [device for device in self.devices for _ in range(self.workers)]
         self.compiling = threading.Lock()
+
+    @functools.cached_property
+    def root(self) -> Key:
+        """The key of the seed, from which a lane draws the key words of the run that it begins."""
+        return keys.compiled_root_key(self.call.seed, self.call.implementation)
 
     def _trace(self) -> LaneLoop:
         call = self.call
