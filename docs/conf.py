@@ -31,6 +31,7 @@ extensions = [
     "gallery",
     "linked_names",
     "mathml",
+    "navigation",
     "reference_pages",
     "repository_files",
 ]
