@@ -98,7 +98,7 @@ def test_what_is_taken_comes_as_it_is_or_converted():
     weights = made(size=3, weights=[1, 2])[3]
     assert isinstance(weights, np.ndarray) and weights.dtype == np.float64 and made(3, weights=None)[3] is None
     for wrong in (partial(made, 3, 4), partial(made, 3, size=3), partial(made, 3, other=1)):
-        with pytest.raises(TypeError, match=r"^made\(\)"):
+        with pytest.raises(TypeError, match=r"^made(\(\))?"):
             wrong()
     with pytest.raises(TypeError, match=r"^made: size is missing, must be the number of things$"):
         made()

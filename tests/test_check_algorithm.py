@@ -310,6 +310,13 @@ BROKEN = {
         "batches of pulls",
         "stop is True inside it",
     ),
+    "an action without return": (
+        changed(select=lambda *_: lambda *a: None),
+        "types",
+        "select returns None; is a return",
+    ),
+    "a state without return": (updated(lambda s: None), "types", "update returns None; is a return statement"),
+    "pulls without return": (changed(pulls=lambda *_: lambda s: None), "types", "pulls returns None; is a return"),
     "not an algorithm": (lambda num_arms, bonus: None, "traceable", "return an Algorithm"),
 }
 

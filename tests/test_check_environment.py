@@ -157,6 +157,8 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "precision",
         "feedback is float32; do not fix the dtype",
     ),
+    "a reward without return": ({"reward": lambda *met: None}, "types", "reward returns None; is a return statement"),
+    "a gap without return": ({"regret": lambda *met: None}, "types", "regret returns None; is a return statement"),
     "float64 fixed": (
         {"init": lambda key: jnp.asarray(MEANS, jnp.float64)},
         "precision",

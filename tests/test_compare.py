@@ -107,6 +107,22 @@ def test_nothing_to_compare_is_one_line(tmp_path):
     large = result(np.full((5, 3), 3e38), algorithm="c", mean=np.full(3, 1e300), variance=np.full(3, np.inf), seed=1)
     with pytest.raises(ValueError, match="have no finite interval"):
         compare(some, large)
+    with pytest.raises(ValueError, match=r"^compare: b is a list, must be one result of simulate or identify$"):
+        compare(some, [some])
+
+
+def test_too_few_skewed_differences_are_said_beside_the_interval():
+    """One run of ten is apart: Cochran's rule asks for 25 times the squared skewness, which is 8/3 by hand."""
+    rows = np.random.default_rng(0).normal(5, 1, (10, 3))
+    rare = np.repeat(np.arange(10.0) == 9, 3).reshape(10, 3)
+    few = compare(result(rows + 1000 * rare), result(rows, algorithm="b"))
+    assert few.doubt == few.to_json()["doubt"] == "skewed (2.7), the interval is right from 178 pairs on"
+    assert str(few).endswith(f"(95 % interval, 10 pairs of runs, {few.doubt})")
+    assert compare(result(rows), result(rows + 1000 * rare, algorithm="b")).doubt.startswith("skewed (-2.7)")
+    apart = compare(result(rows + 1000 * rare), result(rows, algorithm="b", seed=1))
+    assert not apart.paired and apart.doubt == "it/kl is skewed (2.7), the interval is right from 178 runs on"
+    many = compare(result(np.tile(rows + 1000 * rare, (18, 1))), result(np.tile(rows, (18, 1)), algorithm="b"))
+    assert not many.doubt and "doubt" not in many.to_json()
 
 
 @pytest.mark.slow

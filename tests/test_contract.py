@@ -169,6 +169,20 @@ GOOD = jb.environments.bernoulli([0.1, 0.5, 0.9])
         (jb.algorithms.ucb1, GOOD, r"algorithm is a function ucb1, must be an Algorithm; call it: ucb1\(...\)"),
         (GOOD, jb.algorithms.ucb1(3), "are swapped"),
         ({}, GOOD, "algorithm is a dict, must be an Algorithm$"),
+        ("ucb1", GOOD, r"algorithm is a str, must be an Algorithm, such as jb.algorithms.ucb1\(9\)$"),
+        *[
+            (in_turn(3)._replace(**{name: lambda *given: None}), GOOD, f"^algorithm.{name} returns None.*; is a return")
+            for name in ("select", "update", "pulls")
+        ],
+        *[
+            (in_turn(3), GOOD._replace(**{name: lambda *met: None}), f"^environment.{name} returns None; is a return")
+            for name in ("reward", "regret")
+        ],
+        (
+            jb.algorithms.index_policy("one", 3, lambda state: jnp.ones(1)),
+            GOOD,
+            r"index has shape \(1,\), must be \(3,\), an index for each arm$",
+        ),
         (
             jb.algorithms.ucb1(3),
             [0.2, 0.5],

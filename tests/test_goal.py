@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 
 import numpy as np
 import pytest
@@ -105,6 +106,20 @@ def test_what_is_no_record_is_refused_in_one_line(options, message):
     with pytest.raises(ValueError, match=f"^{message}") as error:
         jb.tune(train, GRID, **records(**options))
     assert "\n" not in str(error.value)
+
+
+def test_a_field_that_is_given_as_an_argument_is_said_to_belong_to_its_record():
+    for name, place in (
+        ("delta", "goal=jb.Goal(delta=...)"),
+        ("trainings", "budget=jb.Budget(trainings=...)"),
+        ("retries", "execution=jb.Execution(retries=...)"),
+    ):
+        with pytest.raises(TypeError, match=rf"^tune: {name} is no argument; give {re.escape(place)}$"):
+            jb.tune(train, GRID, **{name: 1})
+    with pytest.raises(TypeError, match=r"^Goal: delt is no argument, must be one of delta.*; did you mean 'delta'"):
+        jb.Goal(delt=0.1)
+    with pytest.raises(TypeError, match=r"^ucb1: num_arm is no argument, must be one of num_arms, c; did you mean"):
+        jb.algorithms.ucb1(num_arm=2)
 
 
 def test_a_field_without_a_meaning_is_refused_by_every_verb():

@@ -311,6 +311,7 @@ def test_error_rates_that_no_run_tells_apart_are_not_equal():
 def test_the_notes_say_of_how_many_skewed_runs_the_interval_of_a_mean_would_be_right():
     few = stopping([10] * 9 + [1000])
     assert few.notes() == ["kl: skewed (2.7), the interval is right from 178 runs on"]
+    assert str(few).endswith("; skewed (2.7), the interval is right from 178 runs on")
     assert stopping(([10] * 9 + [1000]) * 18).notes() == []
     censored = stopping([10] * 9 + [1000], outcome=[Outcome.STOPPED] * 9 + [Outcome.MAX_ROUNDS])
     assert not any("skewed" in note for note in censored.notes())

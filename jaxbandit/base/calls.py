@@ -7,14 +7,14 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from jaxbandit.base import docstrings, origin
 from jaxbandit.base.parameters import Parameter, parameters_of, plain
 from jaxbandit.support import checks, domains
-from jaxbandit.support.refusals import BadArgument, python
+from jaxbandit.support.refusals import BadArgument, nearest, python
 
 SECTIONS = re.compile(r"^(Args|Returns|Raises):\n((  .*)?(\n|$))*", re.MULTILINE)
 SOURCE = re.compile(r"^(Sources?|References?|Notes?|Examples?|See also):", re.MULTILINE)
@@ -22,6 +22,7 @@ RAISES = "ValueError: an argument is out of range"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Record = TypeVar("Record", bound=type)
+RECORDS: dict[str, tuple[str, Collection[str]]] = {}  # names and fields, by the arguments that take them
 
 
 def checked(function: Function, *, name: str = "", returns: str = "", maker: bool = False) -> Function:
@@ -44,9 +45,14 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
     defaults = {key: p.default for key, p in parameters.items() if not p.required}
     said = {key: p for key, p in parameters.items() if p.arg.domain or p.kind in ("boolean", "choice")}
     fixed = {key: _domain(p, {}, maker) for key, p in said.items() if not callable(p.arg.domain)}
+    names = [key for key in parameters if key not in nameless and key not in ("self", "_cls")]
+    some = any(p.kind is p.VAR_KEYWORD for p in own.values())
 
     @functools.wraps(function)
     def called(*args: Any, **keywords: Any) -> Any:
+        for key in () if some else keywords:
+            if key not in names:
+                unknown(name, key, names)
         missing = [key for key, at in required if at >= len(args) and (key not in keywords or key in nameless)]
         if missing:
             raise TypeError(f"{name}: {'; '.join(_missing(parameters[key]) for key in missing)}")
@@ -78,6 +84,14 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
     return cast(Function, called)
 
 
+def unknown(where: str, name: str, known: Collection[str]) -> NoReturn:
+    """Raise a TypeError for an argument that a function lacks; one of a field of a record says where it belongs."""
+    for argument, (record, fields) in RECORDS.items():
+        if argument in known and name in fields:
+            raise TypeError(f"{where}: {name} is no argument; give {argument}=jb.{record}({name}=...)")
+    raise TypeError(f"{where}: {name} is no argument, must be one of {', '.join(known)}{nearest(name, known)}")
+
+
 @contextmanager
 def under_name(name: str, *, maker: bool = False) -> Iterator[None]:
     """Put the name of a function in front of a ValueError that is raised within; `maker` is as for `checked`."""
@@ -96,8 +110,12 @@ def under_name(name: str, *, maker: bool = False) -> Iterator[None]:
 
 
 def record(kind: Record) -> Record:
-    """Return a NamedTuple or a dataclass whose fields are checked by their annotations when it is made."""
+    """Return a NamedTuple or a dataclass whose fields are checked by their annotations when it is made.
+
+    A verb takes it as the argument of its name, such as `Goal` as `goal`.
+    """
     made: Any = kind
+    RECORDS[kind.__name__.lower()] = kind.__name__, kind.__annotations__
     if issubclass(kind, tuple):  # a NamedTuple, whose own `_replace` would not check
         made.__new__ = checked(made.__new__, name=made.__name__)
         made._replace = lambda self, **fields: made(**{**self._asdict(), **fields})

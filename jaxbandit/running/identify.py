@@ -10,10 +10,11 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from jaxbandit.base.arguments import Distance, MaxFailed, MostPulls, NumRuns, RunSeed, Share
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric, Round
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision, run_identify
@@ -56,7 +57,7 @@ def identify(
 ) -> ResultSet[BudgetResult]: ...
 
 
-@verb
+@checked
 def identify(
     algorithm: Algorithm | Callable[..., Algorithm],
     environment: Environment | Callable[[], Environment],

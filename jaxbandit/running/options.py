@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Required, TypedDict
 
+from jaxbandit.base.calls import unknown
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.engine.driver import execution
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
@@ -49,6 +49,6 @@ def check_names(where: str, given: Mapping[str, Any], horizon: object) -> None:
             kind = "a fixed horizon; give horizon" if horizon is None else "runs that stop by a rule; leave out horizon"
             raise TypeError(f"{where}: {name} is an argument of {kind}, or leave out {name}")
         if name not in mine:
-            execution.unknown(where, name, ["horizon", *mine])
+            unknown(where, name, ["horizon", *mine])
     if "num_runs" not in given:
         raise TypeError(f"{where}: num_runs is missing; give the number of runs of each value, such as num_runs=100")

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, Unpack, overload
 
 from jaxbandit.base.arguments import Checkpoints, HorizonOfRuns, MaxFailed, NumRuns, RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision, run_simulate
@@ -41,7 +42,7 @@ def simulate(
 ) -> ResultSet[RegretResult]: ...
 
 
-@verb
+@checked
 def simulate(
     algorithm: Rule | list[Rule],
     environment: Environment | Callable[[], Environment],

@@ -90,6 +90,8 @@ def index_policy(
             means = jnp.where(available, state.means, -jnp.inf)
             state = state._replace(arms=state.arms._replace(means=means))
         indices = index(state) if noise is None else index(state, drawn)
+        if jnp.shape(indices) != (num_arms,):  # one index would be taken for all arms, which then tie
+            raise ValueError(f"index has shape {jnp.shape(indices)}, must be ({num_arms},), an index for each arm")
         early = jnp.inf if first == 1 else jnp.finfo(indices.dtype).max * inverse
         return argmax(among_available(available, jnp.where(ready, indices, early)))
 

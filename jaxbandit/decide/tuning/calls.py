@@ -36,7 +36,8 @@ MISTAKES = (
     "ModuleNotFoundError NotImplementedError SyntaxError IndentationError RecursionError"
 ).split()
 SET_ON_FAILURE = (
-    'set on_failure to the score that such a training should have, or to "separate", or retries= to try it again'
+    'set on_failure to the score that such a training should have, or to "separate" (a field of Goal), '
+    "or retries to try it again (of Execution)"
 )
 MEND = "mend train: this is a mistake in a program, and no failure of a training that should have a score"
 

@@ -27,7 +27,7 @@ SHOWN = 10  # configurations whose failures are listed
 FEW = 2**20  # scores in all of which more expensive bounds are computed
 PRICE = (
     "with a known range of scores, score_range=(low, high) needs no such assumption; it takes about "
-    "log(1/alpha) (high - low) / gap rounds, however small the noise is"
+    "log(K/delta) (high - low) / gap scores of each of K, however small the noise is"
 )
 
 
@@ -196,10 +196,10 @@ def _price(evidence: Evidence, arm: int) -> list[str]:
     gap = max(float(means[arm] - np.nanmax(rivals)), criterion.epsilon or 0.0)
     if not gap > 0:
         return []
-    rounds = math.log(max(evidence.count - 1, 1) / criterion.delta) / gap
+    rounds, most = math.log(max(evidence.count - 1, 1) / criterion.delta) / gap, int(evidence.trainings.max())
     return [
         "if all scores are in [0, 1], score_range=(0, 1) proves the choice without assuming that they are normal, in "
-        f"about {rounds:,.0f} rounds instead of {int(evidence.trainings.max()):,}"
+        f"about {rounds:,.0f} trainings of each configuration that is near the best; now {most:,} at most"
     ]
 
 

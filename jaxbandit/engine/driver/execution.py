@@ -1,24 +1,18 @@
 """How runs are played: by which workers and devices, with which sizes, saved where, and reported to whom."""
 
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 
 from jaxbandit.base.arguments import Count, CountOfRounds, Whole
-from jaxbandit.base.calls import checked, record
+from jaxbandit.base.calls import record
 from jaxbandit.base.parameters import Arg
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.support import checks, durations
 from jaxbandit.support.domains import number
-from jaxbandit.support.refusals import nearest
 from jaxbandit.support.types import Device
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class Progress(NamedTuple):
@@ -104,24 +98,3 @@ class Execution(NamedTuple):
 
 DEFAULT = Execution()
 RUNS = Execution._fields[: Execution._fields.index("batch")]  # the fields with a meaning for runs
-
-
-def unknown(where: str, name: str, known: Iterable[str]) -> NoReturn:
-    """Raise a TypeError for an argument that a function lacks; one of a field of an Execution says where it belongs."""
-    if name in Execution._fields and "execution" in known:
-        raise TypeError(f"{where}: {name} is no argument; give execution=jb.Execution({name}=...)")
-    raise TypeError(f"{where}: {name} is no argument, must be one of {', '.join(known)}{nearest(name, known)}")
-
-
-def verb(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a `checked` function with an Execution, which says where an argument belongs that it does not have."""
-    known, called = list(inspect.signature(function).parameters), checked(function)
-
-    @functools.wraps(called)
-    def call(*args: P.args, **options: P.kwargs) -> R:
-        for name in options:
-            if name not in known:
-                unknown(function.__name__, name, known)
-        return called(*args, **options)
-
-    return call

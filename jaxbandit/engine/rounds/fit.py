@@ -63,6 +63,8 @@ def check_kind(name: str, value: object, kind: type) -> None:
     hint = f"; call it: {called}(...)" if called else ""
     if kind is Environment and isinstance(value, list | tuple):  # of means, as it seems
         hint = ", such as jb.environments.bernoulli(means)"
+    if kind is Algorithm and isinstance(value, str):  # its name
+        hint = ", such as jb.algorithms.ucb1(9)"
     got = f"{type(value).__name__} {called}" if called else type(value).__name__
     raise ValueError(f"{name} is a {got}, must be an {kind.__name__}{hint}")
 

@@ -14,6 +14,7 @@ from jaxbandit.engine.rounds import keys
 from jaxbandit.support.numerics import argmax, as_float
 from jaxbandit.support.types import Array, PyTree
 
+NEVER_NONE = "algorithm.select", "algorithm.pulls", "environment.reward", "environment.regret"
 Words = tuple[Array, Array]  # key words of the environment and of the algorithm, uint32[words] each
 
 
@@ -32,13 +33,16 @@ class Played(NamedTuple):
 def called(name: str, function: Callable, *arguments: PyTree) -> PyTree:
     """Return function(*arguments); an error inside it becomes a one-line ContractError that names the function."""
     try:
-        return function(*arguments)
+        found = function(*arguments)
     except (TypeError, ValueError, IndexError, AttributeError, jax.errors.JAXTypeError) as error:
         if isinstance(error, ContractError):
             raise
         shapes = ", ".join(_shape(x) for x in arguments)
         reason = (str(error) or type(error).__name__).strip().splitlines()[0]
         raise ContractError(f"{name} fails on ({shapes}): {type(error).__name__}: {reason}") from error
+    if found is None and name in NEVER_NONE:
+        raise ContractError(f"{name} returns None; is a return statement missing?")
+    return found
 
 
 class ContractError(ValueError):
@@ -47,6 +51,8 @@ class ContractError(ValueError):
 
 def same_state(name: str, kind: str, before: PyTree, after: PyTree) -> None:
     """Raise a ContractError if a function changes a state's structure, shapes or dtypes, which a loop cannot carry."""
+    if after is None and before is not None:
+        raise ContractError(f"{name} returns None, must return the next {kind}; is a return statement missing?")
     if jax.tree.structure(before) != jax.tree.structure(after):
         raise ContractError(
             f"{name} returns a {kind} of structure {jax.tree.structure(after)}, but init returns "

@@ -5,14 +5,15 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
+from jaxbandit.base.calls import checked
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.lab.auditing.cell import Limits
 from jaxbandit.lab.specs import spec as specs
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.stopping import StoppingResult
 
 
-@verb
+@checked
 def audit(
     spec: str | Path,
     out: str | Path | None = None,

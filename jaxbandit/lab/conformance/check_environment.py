@@ -150,6 +150,8 @@ class _Case:
                 reason = re.split(r" have no available| requested in", reason)[0]
                 self.fail("precision", f"{name}: {reason}; do not fix the dtype, use jaxbandit.numerics.as_float")
             self.fail("traceable", f"{name}: {type(error).__name__}: {reason}")
+        if shape is None and name in ("reward", "regret"):
+            self.fail("types", f"{name} returns None; is a return statement missing?")
         if texts[0] != texts[1]:
             self.fail(
                 "traceable",

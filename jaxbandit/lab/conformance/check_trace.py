@@ -59,6 +59,11 @@ def _feedback(case: Case, context: PyTree, action: PyTree, key: Key) -> PyTree:
     return world.reward(world.init(key), context, action, world.noise(key))
 
 
+def _check_returned(case: Case, name: str, returned: PyTree) -> None:
+    if returned is None:
+        case.fail("types", f"{name} returns None; is a return statement missing?")
+
+
 def _check_action(case: Case, arms: Arms | None, action: PyTree) -> None:
     """Check the type of an action: int32[], or what the algorithm declares."""
     if arms is None or arms.action is None:
@@ -81,7 +86,9 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
         state = algorithm.init(key)
     if algorithm.pulls is not None:
         with explained(case, "pulls"):
-            pulls = jnp.asarray(algorithm.pulls(state))
+            pulls = algorithm.pulls(state)
+        _check_returned(case, "pulls", pulls)
+        pulls = jnp.asarray(pulls)
         if pulls.shape != (case.num_pulls(algorithm, state),) or not jnp.issubdtype(pulls.dtype, jnp.integer):
             case.fail("types", f"pulls returns {describe(pulls)}, must be int32[{case.num_pulls(algorithm, state)}]")
     with explained(case, "noise"):
@@ -92,11 +99,14 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
     with explained(case, "select"):
         selected = algorithm.select(noise, state, context)
         action = jax.tree.map(jnp.asarray, action_of(selected))
+    _check_returned(case, "select", action)
     _check_action(case, algorithm.arms, action)
     with explained(case, "the environment"):
         feedback = _feedback(case, context, action, key)
     with explained(case, "update"):
         after = algorithm.update(state, context, selected, feedback)
+    if state is not None:
+        _check_returned(case, "update", after)
     check_same_types(case, leaves(state, "state"), leaves(after, "state"), "init", "update")
     with explained(case, "recommend"):
         recommendation = recommended(algorithm, after)

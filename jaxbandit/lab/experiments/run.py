@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
+from jaxbandit.base.calls import checked
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.lab.specs import spec as specs
 from jaxbandit.running.results.base import Result, ResultSet
 
 
-@verb
+@checked
 def run(
     spec: str | Path | Mapping[str, Any],
     out: str | Path | None = None,

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.arguments import CountOfRounds
-from jaxbandit.engine.driver.execution import Execution, verb
+from jaxbandit.base.calls import checked
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.experiments.experiment import SHOWN
@@ -48,7 +49,7 @@ def papers() -> dict[str, str]:
     return {name: source.about(path) for name, path in source.embedded_files().items() if "paper" in source.read(path)}
 
 
-@verb
+@checked
 def reproduce(
     paper: str,
     figure: str | None = None,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from jaxbandit.lab.papers import open_readings, origins
 from jaxbandit.lab.papers.tables import computed
-from jaxbandit.running.results.base import left_out
+from jaxbandit.running.results.doubts import left_out
 from jaxbandit.running.results.report import ends, kinds
 from jaxbandit.support.document import blocks_as_text
 from jaxbandit.support.text import align, number, wrapped

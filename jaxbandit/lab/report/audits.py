@@ -13,7 +13,8 @@ from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIO
 from jaxbandit.lab.report import provenance
 from jaxbandit.lab.report.experiments import error_table, samples_table
 from jaxbandit.running.results import names, report
-from jaxbandit.running.results.base import FAULTS, ResultSet
+from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.doubts import FAULTS
 from jaxbandit.support.document import Chart, Curve, Document, Notes, Section, Table, is_wide
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import Table as Content

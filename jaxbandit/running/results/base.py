@@ -14,17 +14,12 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.rounds.states import STATE
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.running.results.doubts import FAULTS, left_out, skewed
 from jaxbandit.running.results.judging import means_of_choices
 from jaxbandit.support.document import Describable, Document, plain
 from jaxbandit.support.extras import lab
 from jaxbandit.support.version import __version__, version_of
 from jaxbandit.theory import intervals
-
-FAULTS: dict[Outcome, str] = {  # outcomes that are left out of all means, in words
-    Outcome.NONFINITE: "not finite",
-    Outcome.PRECISION: "failed the float64 check",
-    Outcome.OUT_OF_RANGE: "rewards out of range",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +170,7 @@ class Result(Describable):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return self.headline() + (f"; {self.left_out}" if self.left_out else "")
+        return "; ".join([self.headline(), *filter(None, [self.left_out]), *self.doubts()])
 
     __str__ = __repr__
 
@@ -277,23 +272,6 @@ class ResultSet(Describable, Sequence[R]):
     def save(self, directory: str | Path, *, replace: bool = False) -> None:
         """Write the results to a directory that `load` reads; other results there are deleted only if `replace`."""
         saving.save(self, directory, replace=replace)
-
-
-def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:
-    """Return how many runs are left out of the means and why, or "" if none is."""
-    faulty = {words: outcomes.get(outcome.name.lower(), 0) for outcome, words in faults.items()}
-    given = {words: count for words, count in faulty.items() if count}
-    if not given:
-        return ""
-    why = [words if len(given) == 1 else f"{count:,} {words}" for words, count in given.items()]
-    return f"{sum(given.values()):,} of {runs:,} runs left out: {', '.join(why)}"
-
-
-def skewed(values: np.ndarray, runs: int, name: str = "") -> list[str]:
-    """Return a line that says from how many runs on the interval of a skewed mean is right, if there are fewer."""
-    skewness, enough = intervals.enough_runs(values)
-    is_skewed = f"{name} is skewed" if name else "skewed"
-    return [f"{is_skewed} ({skewness:.1f}), the interval is right from {enough:,.0f} runs on"] if enough > runs else []
 
 
 def versions() -> dict[str, str]:

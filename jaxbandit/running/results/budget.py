@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.running.results import frames
-from jaxbandit.running.results.base import FAULTS
+from jaxbandit.running.results.doubts import FAULTS
 from jaxbandit.running.results.judging import means_of_choices
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals

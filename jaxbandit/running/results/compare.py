@@ -14,6 +14,7 @@ from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.curves import place
+from jaxbandit.running.results.doubts import skewed
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.support import text
@@ -48,6 +49,7 @@ class Comparison(Describable):
     runs: int  # number of pairs, or the size of the smaller sample
     reason: str  # why the runs are not paired; empty if they are
     left_out: int = 0  # number of pairs, or of runs if they are not paired, that are left out of the means
+    doubt: str = ""  # why the interval is doubtful: it is Student's or Welch's, of too few skewed numbers
 
     @property
     def verdict(self) -> str:
@@ -62,12 +64,13 @@ class Comparison(Describable):
         runs = f"{self.runs:,} pairs of runs" if self.paired else f"{self.runs:,} runs, unpaired: {self.reason}"
         left_out = f", {self.left_out:,} left out" if self.left_out else ""
         title = f"{self.quantity}{of} of {self.a} minus that of {self.b}: {shown}, {self.verdict}"
-        return Document(f"{title} ({100 * self.confidence:g} % interval, {runs}{left_out})", data=self._data())
+        doubt = f", {self.doubt}" if self.doubt else ""
+        return Document(f"{title} ({100 * self.confidence:g} % interval, {runs}{left_out}{doubt})", data=self._data())
 
     def _data(self) -> dict[str, Any]:
         content = asdict(self) | {"verdict": self.verdict}
         unsaid = {"reason"} if self.paired else set()
-        unsaid |= set() if self.left_out else {"left_out"}
+        unsaid |= {name for name in ("left_out", "doubt") if not content[name]}
         unsaid |= {end for end in ("low", "high") if not np.isfinite(content[end])}
         return {k: v for k, v in content.items() if v is not None and k not in unsaid}
 
@@ -103,6 +106,9 @@ def compare(
     Raises:
       ValueError: the results are not of the same kind, share no checkpoint, or have fewer than two valid runs.
     """
+    for name, given in {"a": a, "b": b}.items():
+        if not isinstance(given, Result):
+            raise BadInput(f"compare: {name} is a {type(given).__name__}, must be one result of simulate or identify")
     one, other = _pair_names(a, b)
     if isinstance(a, RegretResult) and isinstance(b, RegretResult):
         if what is None and a.measure != b.measure:
@@ -124,6 +130,7 @@ def compare(
         mean_a, mean_b = x.mean, y.mean
         _enough(one, other, runs, "runs")
         interval = intervals.welch(mean_a, x.variance, x.runs, mean_b, y.variance, y.runs, confidence)
+        doubts = [line for name, sample in ((one, x), (other, y)) for line in sample.doubts(name)]
         if not interval.se or x.tied:
             interval = intervals.independent(x.interval(confidence), y.interval(confidence))
     else:
@@ -139,6 +146,7 @@ def compare(
             apart = np.full(len(apart), apart.mean())  # they differ by the rounding of float32 only
         tied = bounded_mean(apart, *limits, confidence) if x.tied else None
         interval = tied or intervals.student_of(apart, confidence, limits)
+        doubts = [] if tied else skewed(apart, runs, what="pairs")
     difference, se, low, high = (float(x) for x in interval)
     if not np.isfinite([mean_a, mean_b, se]).all() or np.isnan([low, high]).any():
         raise BadInput(f"compare: {one} and {other} have no finite interval, because the variance overflows")
@@ -158,6 +166,7 @@ def compare(
         runs=runs,
         reason=reason,
         left_out=left_out,
+        doubt="; ".join(doubts),
     )
 
 
@@ -182,6 +191,12 @@ class _Sample(NamedTuple):
         if self.tied and self.values is not None:
             return bounded_mean(self.values[self.included], *self.limits, confidence)
         return intervals.student(self.mean, self.variance, self.runs, confidence, self.limits)
+
+    def doubts(self, name: str) -> list[str]:
+        """Return why an interval of the mean of this sample is doubtful, one line each."""
+        if self.tied or self.values is None:
+            return []
+        return skewed(self.values[self.included], self.runs, name)
 
 
 def _curves(

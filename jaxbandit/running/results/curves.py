@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, included
-from jaxbandit.running.results.base import Result, skewed
+from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.doubts import skewed
 from jaxbandit.support import domains, refusals
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals

@@ -35,6 +35,7 @@ class PlacesComparison(Describable):
         pairs = [
             (f"{c.runs} pairs" if c.paired else f"unpaired, {c.reason}")
             + (f", {c.left_out} left out" if c.left_out else "")
+            + (f", {c.doubt}" if c.doubt else "")
             for c in self.comparisons
         ]
         rounds = any(c.at is not None for c in self.comparisons)
@@ -54,7 +55,8 @@ class PlacesComparison(Describable):
             for c, each in zip(self.comparisons, pairs, strict=True)
         ]
         apart = ((self.a, self.only_a), (self.b, self.only_b))
-        notes = [f"runs: {pairs[0]}"] if len(set(pairs)) == 1 else []
+        notes = [f"intervals of {100 * self.comparisons[0].confidence:g} %"]
+        notes += [f"runs: {pairs[0]}"] if len(set(pairs)) == 1 else []
         notes += [f"only in {name}: {', '.join(cells)}" for name, cells in apart if cells]
         data = {
             "schema": 1,

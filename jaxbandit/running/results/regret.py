@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.running.results import frames
-from jaxbandit.running.results.base import FAULTS
 from jaxbandit.running.results.curves import CurvesResult
+from jaxbandit.running.results.doubts import FAULTS
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import with_interval
 from jaxbandit.theory import intervals

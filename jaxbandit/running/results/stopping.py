@@ -14,7 +14,8 @@ from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.engine.rounds.metrics import METRIC
 from jaxbandit.running.results import frames
-from jaxbandit.running.results.base import Result, skewed
+from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.doubts import skewed
 from jaxbandit.running.results.judging import judged, means_of_choices
 from jaxbandit.support import domains
 from jaxbandit.support.refusals import BadInput
