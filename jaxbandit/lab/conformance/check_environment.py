@@ -142,8 +142,8 @@ class _Case:
             # A new function each time, because JAX would otherwise use its cache and not call it again.
             with warnings.catch_warnings():
                 warnings.filterwarnings("error", "Explicitly requested dtype")  # float64 outside its scope
-                texts = [str(jax.make_jaxpr(functools.partial(function))(*arguments)) for _ in range(2)]
-            shape = jax.eval_shape(function, *arguments)
+                trace = lambda: jax.make_jaxpr(functools.partial(function), return_shape=True)(*arguments)  # noqa: E731
+                (one, shape), (other, _) = trace(), trace()
         except Exception as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             if "dtype promotion" in reason or reason.startswith("Explicitly requested dtype"):
@@ -152,7 +152,7 @@ class _Case:
             self.fail("traceable", f"{name}: {type(error).__name__}: {reason}")
         if shape is None and name in ("reward", "regret"):
             self.fail("types", f"{name} returns None; is a return statement missing?")
-        if texts[0] != texts[1]:
+        if str(one) != str(other):
             self.fail(
                 "traceable",
                 f"{name} traced again is another program; draw all randomness in noise from its key, with jax.random",
@@ -206,7 +206,9 @@ class _Case:
         draw = jax.jit(jax.vmap(environment.noise))
         look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0), axis_size=SAMPLES))
         key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
-        for t in range(rounds if environment.transition else 1):
+        transition, observe = environment.transition, environment.observe
+        move = transition and jax.jit(lambda world, action, one: transition(world, observe(world, one), action, one))
+        for t in range(rounds if move else 1):
             if environment.over is not None and environment.over(world):
                 if t == 0:
                     self.fail("over", "it is True before the first round; a run must have at least one")
@@ -214,10 +216,8 @@ class _Case:
             noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))
             samples = jax.device_get(look(world, self.actions, noise))
             self._judge(samples, f"in round {t + 1}")
-            if environment.transition:
-                one = jax.tree.map(lambda x: x[0], noise)
-                met = (world, environment.observe(world, one), self.action(t))
-                world = environment.transition(*met, one)
+            if move:
+                world = move(world, self.action(t), jax.tree.map(lambda x: x[0], noise))
 
     def _look(self, world: PyTree, action: Array, noise: PyTree) -> _Sampled:
         environment = self.environment
