@@ -1,5 +1,6 @@
 """UCB(d) in NumPy: the largest q in [p, 1] with d(p, q) <= delta, by bisection on d alone.
 
+Rewards are [..., rounds, arms] of tables that are played side by side, actions [..., rounds].
 `ties`: actions to take if they are optimal up to rounding errors.
 """
 
@@ -34,22 +35,29 @@ def solve(d, p, delta):
     return np.where(d(p, np.ones_like(p)) <= delta, 1.0, low)
 
 
+def best(values, tie=None, tolerance=1e-9):
+    """The argmax of [..., arms], or `tie` where it is as good."""
+    arm = np.argmax(values, -1)
+    if tie is None:
+        return arm
+    own, other = (np.take_along_axis(values, a[..., None], -1)[..., 0] for a in (arm, tie))
+    return np.where(other > own - tolerance, tie, arm)
+
+
 def play_index(index, rewards, c=0.0, ties=None):
     """Pull every arm once, then the argmax of index(means, delta)."""
-    rounds, num_arms = rewards.shape
-    pulls, sums, actions = np.zeros(num_arms), np.zeros(num_arms), []
+    *tables, rounds, num_arms = rewards.shape
+    pulls, sums, actions = np.zeros((*tables, num_arms)), np.zeros((*tables, num_arms)), []
     for t in range(1, rounds + 1):
-        arm = t - 1
+        arm = np.full(tables, t - 1)
         if t > num_arms:
             level = max(np.log(t) + (c * np.log(np.log(t)) if t >= 3 else 0.0), 0.0)
-            values = index(sums / pulls, level / pulls)
-            arm = int(np.argmax(values))
-            if ties is not None and values[ties[t - 1]] > values[arm] - 1e-9:
-                arm = int(ties[t - 1])
-        pulls[arm] += 1
-        sums[arm] += rewards[t - 1, arm]
+            arm = best(index(sums / pulls, level / pulls), None if ties is None else ties[..., t - 1])
+        pulled = arm[..., None] == np.arange(num_arms)
+        pulls += pulled
+        sums += pulled * rewards[..., t - 1, :]
         actions.append(arm)
-    return np.array(actions)
+    return np.stack(actions, -1)
 
 
 def play(rewards, distance="kl", c=0.0, ties=None):

@@ -5,14 +5,19 @@ from reference.ucb import DISTANCES, d_kl, play_index, solve, xlogy
 
 
 def upper_eps(p, delta, eps):
+    bounds = np.min([solve(DISTANCES[d], p, delta) for d in ("sq", "lb")], axis=0)
+    return np.vectorize(lambda p, delta, bound: scanned(p, delta, bound, eps))(p, delta, bounds)
+
+
+def scanned(p, delta, bound, eps):
+    """The bound, or what steps of relative size eps give that is less."""
     if p == 1:
         return 1.0
-    best = min(solve(DISTANCES[d], p, delta) for d in ("sq", "lb"))
     tau1 = np.ceil(-np.log1p(-p) / np.log1p(eps))
     tau2 = 0 if p == 0 else np.ceil(-np.log(-np.expm1(-eps / p)) / np.log1p(eps))
     q = 1 - (1 + eps) ** -np.arange(tau1, tau2 + 1)
     q = q[delta < d_kl(p, q)]
-    return min(best, q[0]) if q.size else best
+    return min(bound, q[0]) if q.size else bound
 
 
 def upper_lb_eps(p, delta, eps):
@@ -33,7 +38,7 @@ def play_ucboost(rewards, distances=("bq", "h", "lb"), c=0.0, ties=None):
 
 
 def play_ucboost_eps(rewards, eps=0.01, c=0.0, ties=None):
-    return play_index(np.vectorize(lambda p, delta: upper_eps(p, delta, eps)), rewards, c, ties)
+    return play_index(lambda p, delta: upper_eps(p, delta, eps), rewards, c, ties)
 
 
 def play_ucboost_lb(rewards, eps=0.01, c=0.0, ties=None):
