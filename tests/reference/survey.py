@@ -4,10 +4,11 @@
 inf is that of an arm that must be pulled first. The arm is one with the largest score.
 """
 
+import functools
 import math
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 from scipy.optimize import brentq
 from scipy.special import xlogy
 
@@ -92,30 +93,30 @@ def tuned(a, x, t, z):
 def gaussian_unknown(a, x, t, z, alpha=-0.5):
     n = len(x[a])
     degrees = n + 2 * alpha - 1
-    return x[a].mean() + math.sqrt(x[a].var() / degrees) * stats.t.ppf(stats.norm.cdf(z[a]), degrees)
+    return x[a].mean() + math.sqrt(x[a].var() / degrees) * special.stdtrit(degrees, special.ndtr(z[a]))
 
 
 def bayes(a, x, t, z, family, sigma=1.0):
     n, total, tail = len(x[a]), x[a].sum(), 1 / max(t, 2)
     return {
-        "gaussian": lambda: total / n + sigma / math.sqrt(n) * stats.norm.isf(tail),
-        "poisson": lambda: stats.gamma.isf(tail, 0.5 + total) / n,
-        "exponential": lambda: total / stats.gamma.ppf(tail, n),
+        "gaussian": lambda: total / n + sigma / math.sqrt(n) * -special.ndtri(tail),
+        "poisson": lambda: special.gammainccinv(0.5 + total, tail) / n,
+        "exponential": lambda: total / special.gammaincinv(n, tail),
     }[family]()
 
 
 def draw(a, x, t, z, family, sigma=1.0):
-    n, total, u = len(x[a]), x[a].sum(), stats.norm.cdf(z[a])
+    n, total, u = len(x[a]), x[a].sum(), special.ndtr(z[a])
     return {
         "gaussian": lambda: total / n + sigma / math.sqrt(n) * z[a],
-        "poisson": lambda: stats.gamma.ppf(u, 0.5 + total) / n,
-        "exponential": lambda: total / stats.gamma.isf(u, n),
+        "poisson": lambda: special.gammaincinv(0.5 + total, u) / n,
+        "exponential": lambda: total / special.gammainccinv(n, u),
     }[family]()
 
 
 def bayes_unknown(a, x, t, z):
     n = len(x[a])
-    return x[a].mean() + x[a].std() / math.sqrt(n - 1) * stats.t.isf(1 / max(t, 2), n - 1)
+    return x[a].mean() + x[a].std() / math.sqrt(n - 1) * -special.stdtrit(n - 1, 1 / max(t, 2))
 
 
 def ada(a, x, t, z, horizon, sigma=1.0):
@@ -130,16 +131,26 @@ def oc(a, x, t, z, eta=1.1, rho=1.0, sigma=1.0):
     return x[a].mean() + sigma * math.sqrt(2 * eta * math.log(max(math.e, math.log(t), t * math.log(t) / near)) / n)
 
 
+@functools.cache
+def binomial_cdf(n, p):
+    return stats.binom.cdf(np.arange(n + 1), n, p)
+
+
+def binomial(u, n, p):
+    """The quantile, by the whole distribution: most arms are as they were a round ago."""
+    return np.searchsorted(binomial_cdf(n, p), u)
+
+
 def phe(a, x, t, z, a_=1.1):
     n = len(x[a])
     more = math.ceil(round(a_ * n, 9))
-    return (x[a].sum() + stats.binom.ppf(z[a], more, 0.5)) / (n + more)
+    return (x[a].sum() + binomial(z[a], more, 0.5)) / (n + more)
 
 
 def giro(a, x, t, z, a_=1.0):
     more = math.ceil(round(a_ * len(x[a]), 9))
     size = len(x[a]) + 2 * more
-    return stats.binom.ppf(z[a], size, (x[a].sum() + more) / size) / size
+    return binomial(z[a], size, (x[a].sum() + more) / size) / size
 
 
 def raw(a, x, t, z, alpha=1.4, sigma=0.5, horizon=None):

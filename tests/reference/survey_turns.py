@@ -1,5 +1,6 @@
 """Baselines of a survey in NumPy that are more than an index: generators of arms, which are sent rewards."""
 
+import functools
 import math
 
 import numpy as np
@@ -29,6 +30,12 @@ def explores(num_arms, epsilon, numbers):
         x[a].append((yield a))
 
 
+@functools.cache
+def drawn(n, s, size):
+    """The distribution function of the successes among `size` of n pulls with s successes."""
+    return hypergeom.cdf(np.arange(size + 1), n, s, size)
+
+
 def besa(num_arms, numbers):
     """`numbers` has the order of the arms by numbers, and a number for each duel; rewards are 0 or 1."""
     n, s = np.zeros(num_arms, int), np.zeros(num_arms, int)
@@ -37,7 +44,7 @@ def besa(num_arms, numbers):
 
         def duel(a, b, left=left):
             u, size = left.pop(0), min(n[a], n[b])
-            sums = [s[c] if n[c] == size else hypergeom.ppf(u, n[c], s[c], size) for c in (a, b)]
+            sums = [s[c] if n[c] == size else np.searchsorted(drawn(n[c], s[c], size), u) for c in (a, b)]
             if sums[0] != sums[1]:
                 return a if sums[0] > sums[1] else b
             return a if n[a] <= n[b] else b
