@@ -73,7 +73,8 @@ single = jax.jit(rounds, static_argnums=0)
 
 @functools.partial(jax.jit, static_argnums=0)
 def several(make, traced, *rows):
-    return jax.vmap(lambda *row: rounds(make, traced, *row))(*rows)
+    # One after another, because tracing the rules for all at once takes longer.
+    return jax.lax.map(lambda row: rounds(make, traced, *row), rows)
 
 
 class Streamed(NamedTuple):

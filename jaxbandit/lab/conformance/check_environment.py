@@ -142,14 +142,14 @@ class _Case:
             # A new function each time, because JAX would otherwise use its cache and not call it again.
             with warnings.catch_warnings():
                 warnings.filterwarnings("error", "Explicitly requested dtype")  # float64 outside its scope
-                trace = lambda: jax.make_jaxpr(functools.partial(function), return_shape=True)(*arguments)  # noqa: E731
-                (one, shape), (other, _) = trace(), trace()
+                made = [jax.make_jaxpr(functools.partial(function), return_shape=True)(*arguments) for _ in range(2)]
         except Exception as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             if "dtype promotion" in reason or reason.startswith("Explicitly requested dtype"):
                 reason = re.split(r" have no available| requested in", reason)[0]
                 self.fail("precision", f"{name}: {reason}; do not fix the dtype, use jaxbandit.numerics.as_float")
             self.fail("traceable", f"{name}: {type(error).__name__}: {reason}")
+        (one, shape), (other, _) = made
         if shape is None and name in ("reward", "regret"):
             self.fail("types", f"{name} returns None; is a return statement missing?")
         if str(one) != str(other):
