@@ -30,4 +30,4 @@ def skewed(values: np.ndarray, runs: int, name: str = "", what: str = "runs") ->
     if enough <= runs:
         return []
     start = f"{name} is skewed" if name else "skewed"
-    return [f"{start} ({skewness:.1f}), the interval is right from {enough:,.0f} {what} on"]
+    return [f"{start} ({skewness:.1f}), the interval is right from {np.ceil(enough):,.0f} {what} on"]
