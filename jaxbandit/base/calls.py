@@ -46,12 +46,12 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
     said = {key: p for key, p in parameters.items() if p.arg.domain or p.kind in ("boolean", "choice")}
     fixed = {key: _domain(p, {}, maker) for key, p in said.items() if not callable(p.arg.domain)}
     names = [key for key in parameters if key not in nameless and key not in ("self", "_cls")]
-    some = any(p.kind is p.VAR_KEYWORD for p in own.values())
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in own.values())
 
     @functools.wraps(function)
     def called(*args: Any, **keywords: Any) -> Any:
-        for key in () if some else keywords:
-            if key not in names:
+        for key in keywords:
+            if not takes_any and key not in names:
                 unknown(name, key, names)
         missing = [key for key, at in required if at >= len(args) and (key not in keywords or key in nameless)]
         if missing:
