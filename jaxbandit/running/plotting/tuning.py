@@ -67,7 +67,10 @@ def _means(ax: Axes, result: Any, order: np.ndarray) -> None:
     if known.any():  # an interval after few trainings may be much wider than all others
         ends = np.concatenate([mean[known], *([e[np.isfinite(e)] for e in (low[:5], high[:5])])])
         spread = float(np.ptp(ends)) or abs(float(ends[0])) or 1.0
-        ax.set_xlim(ends.min() - 0.05 * spread, ends.max() + 0.05 * spread)
+        first, last = ax.set_xlim(ends.min() - 0.05 * spread, ends.max() + 0.05 * spread)
+        for edge, marker, beyond in ((first, "<", low < first), (last, ">", high > last)):
+            for row in np.flatnonzero(beyond & np.isfinite(low) & np.isfinite(high)):  # its interval goes on
+                ax.plot([edge], [row], marker, color=GRAY, markersize=4, clip_on=False)
     _rows(ax, len(order), [_label(result, int(i)) for i in order])
     ax.set_xlabel("score")
     shown = f"{location.capitalize()} score" + ("" if np.isnan(low).all() else " with its interval")
@@ -94,4 +97,6 @@ def _rows(ax: Axes, rows: int, labels: list[str]) -> None:
 
 def _label(result: Any, index: int) -> str:
     text = result.configs.text(index)
-    return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."
+    if len(text) <= LABEL:
+        return text
+    return f"{index}: {text}"[: LABEL - 3] + "..."  # with the number that tables have, since two may begin alike
