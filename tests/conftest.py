@@ -8,6 +8,7 @@ import gc
 import os
 import platform
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,8 @@ import pytest
 # Otherwise each process that a test starts would compile every module that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Commands under test keep compiled programs in the repository and not in the user's cache directory. Only Matplotlib's
 # list of fonts, which takes long to build, stays there.
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()

@@ -237,7 +237,7 @@ class Enough(Exception):
 def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
     rule, values = functools.partial(jb.algorithms.ucb1, 3), {"c": np.linspace(0, 3, 12)}
     whole = jb.sweep(rule, WORLD, values, **SMALL, execution=jb.Execution(workers=2))
-    how = jb.Execution(workers=2, directory=tmp_path)
+    kept = jb.Execution(workers=2, directory=tmp_path)
     lock, seen = threading.Lock(), []
 
     def stop(news):
@@ -251,7 +251,7 @@ def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
             time.sleep(0.2)  # for the main thread to hear of it
 
     with pytest.raises(Enough if how == "error" else KeyboardInterrupt):
-        jb.sweep(rule, WORLD, values, **SMALL, execution=how._replace(progress=stop, chunk=64))
+        jb.sweep(rule, WORLD, values, **SMALL, execution=kept._replace(progress=stop, chunk=64))
     assert sorted(x.name for x in tmp_path.iterdir())[:2] == ["000", "001"]
     assert len(seen) < 3 * 12  # the threads end before all chunks of all values, how soon depends on the load
     before, rest = sum(seen), []
@@ -259,12 +259,12 @@ def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
     def count(news):
         rest.append(news.run_steps)
 
-    again = jb.sweep(rule, WORLD, values, **SMALL, execution=how._replace(progress=count))
+    again = jb.sweep(rule, WORLD, values, **SMALL, execution=kept._replace(progress=count))
     same(again, whole)
     assert before + sum(rest) == 12 * 5 * 150  # no round is played twice
     more = {"c": [*values["c"], 4.0]}
     rest.clear()
-    last = jb.sweep(rule, WORLD, more, **SMALL, execution=how._replace(progress=count))
+    last = jb.sweep(rule, WORLD, more, **SMALL, execution=kept._replace(progress=count))
     same(last[:12], whole)
     assert sum(rest) == 5 * 150
 
