@@ -259,7 +259,7 @@ def test_an_interrupt_ends_the_command_that_runs_at_once():
     start = time.monotonic()
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=30)
-    assert process.returncode == 3 and time.monotonic() - start < 20
+    assert process.returncode == 3 and time.monotonic() - start < 20  # of 46.75, on a busy machine
     assert said == "jaxbandit: undecided: interrupted before the first pair had ended\n"
     assert "sleep 46.75" not in running()
 

@@ -67,9 +67,5 @@ def _difference(single: Comparison, together: Comparison) -> tuple[str, ...]:
         text.with_interval(single.difference, single.low, single.high),
         single.verdict,
         together.verdict,
-        pairs + "".join(f" ({words})" for words in (_left_out(single), single.doubt) if words),
+        pairs + "".join(f" ({words})" for words in single.remarks),
     )
-
-
-def _left_out(single: Comparison) -> str:
-    return f"{single.left_out:,} left out" if single.left_out else ""

@@ -56,16 +56,20 @@ class Comparison(Describable):
         """Return "lower", "higher", or "undecided" if the interval contains 0."""
         return "lower" if self.high < 0 else "higher" if self.low > 0 else "undecided"
 
+    @property
+    def remarks(self) -> list[str]:
+        """Return what must stand beside the number of runs: how many are left out, and why the interval is doubtful."""
+        return [*filter(None, [f"{self.left_out:,} left out" if self.left_out else "", self.doubt])]
+
     def describe(self, *, detail: bool = False) -> Document:
         """Return the difference with its interval, in a line."""
         unit = "n =" if self.quantity.startswith("restricted ") else "round"
         of = "" if self.at is None else f" at {unit} {self.at:,}"
         shown = text.with_interval(self.difference, self.low, self.high)
         runs = f"{self.runs:,} pairs of runs" if self.paired else f"{self.runs:,} runs, unpaired: {self.reason}"
-        left_out = f", {self.left_out:,} left out" if self.left_out else ""
         title = f"{self.quantity}{of} of {self.a} minus that of {self.b}: {shown}, {self.verdict}"
-        doubt = f", {self.doubt}" if self.doubt else ""
-        return Document(f"{title} ({100 * self.confidence:g} % interval, {runs}{left_out}{doubt})", data=self._data())
+        runs = ", ".join([f"{100 * self.confidence:g} % interval", runs, *self.remarks])
+        return Document(f"{title} ({runs})", data=self._data())
 
     def _data(self) -> dict[str, Any]:
         content = asdict(self) | {"verdict": self.verdict}
