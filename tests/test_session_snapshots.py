@@ -1,6 +1,7 @@
 """A snapshot is a cache of the log of a session directory: with it, without it or with a damaged one, all is equal."""
 
 import base64
+import hashlib
 import json
 import logging
 import os
@@ -344,3 +345,29 @@ def test_a_matrix_in_another_order_of_memory_comes_back_as_it_was(tmp_path):
         store.ask(context=context)
     assert np.array_equal(read_session(tmp_path, rule).pulls.open[0].context, context)
     assert np.array_equal(read_session(tmp_path, rule).events.last.context, context)
+
+
+def test_digests_of_the_beginnings_of_a_file(tmp_path, monkeypatch):
+    """Computed in a thread, they are those of the bytes that the file has when they are asked for."""
+    monkeypatch.setattr(files, "PIECE", 8)
+    file, data = tmp_path / "log", bytes(range(20))
+    file.write_bytes(data)
+    begun = files.Beginning(file, hashlib.sha256(b"before"))
+    begun.join()
+
+    def require(data):
+        for size in (0, 3, 8, 15, 16, len(data)):
+            digest, rest = begun.after(size)
+            assert (digest.hexdigest(), rest) == (hashlib.sha256(b"before" + data[:size]).hexdigest(), data[size:])
+        assert begun.after(len(data) + 1)[1] is None
+
+    require(data)
+    with file.open("ab") as log:  # another process goes on
+        log.write(data)
+    require(data + data)
+    (tmp_path / "new").write_bytes(data[::-1] + data)
+    os.replace(tmp_path / "new", file)  # as a repair does
+    require(data[::-1] + data)
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        begun.after(3)

@@ -88,18 +88,6 @@ def _line(body: bytes, before: Place) -> tuple[bytes, Place]:
     return content + end, Place(before.lines + 1, before.size + len(content) + len(end), digest)
 
 
-def data_after(path: Path, start: Place, lines: int, size: int) -> tuple[Place, bytes | None]:
-    """Return the place after so many lines of a log and bytes, which are not looked at, and the bytes after it.
-
-    These are None if there is no such log, or a shorter one.
-    """
-    after = Place(start.lines + lines, start.size + size, start.digest.copy())
-    try:
-        return after, storage.read_after(path, size, after.digest)
-    except FileNotFoundError:
-        return after, None
-
-
 def log_of(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
     """Return the whole log of lines without their checksums, and the place after it."""
     lines, place = [], start

@@ -23,7 +23,7 @@ from jaxbandit.decide.sessions.ledger import Pulls
 from jaxbandit.decide.sessions.next_pulls import ask
 from jaxbandit.decide.sessions.saving import certified, identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.sessions.snapshot import can_be_stored, logger, open_session, write_snapshot
+from jaxbandit.decide.sessions.snapshot import begin, can_be_stored, logger, open_session, write_snapshot
 from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage.appending import OpenLog
@@ -203,6 +203,7 @@ def session_directory(
       ValueError: the directory holds another session, its log cannot be read, or another process has opened it.
     """
     path = Path(path)
+    begun = begin(path)
     fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
     with contextlib.ExitStack() as held:  # until it is handed over
         held.enter_context(directories.locked(path, ABOUT))
@@ -212,7 +213,7 @@ def session_directory(
         require_same(path, about["identity"], identity_of(fresh))
         if meta is not None and about["meta"] != json.loads(json.dumps(meta)):
             raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
-        stored, now = open_session(path, fresh)  # before anything is changed
+        stored, now = open_session(path, fresh, begun=begun)  # before anything is changed
         log = OpenLog(path / LOG, stored.size, stored.end.size)
         held.callback(log.close)
         since = 2 * len(stored.lines.bodies)
@@ -233,4 +234,5 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
       ValueError: the directory holds no session or one of another rule, or its log cannot be read.
     """
     path = Path(path)
-    return open_session(path, session_of(path, files.read_about(path)["identity"], rule))[1]
+    begun = begin(path)
+    return open_session(path, session_of(path, files.read_about(path)["identity"], rule), begun=begun)[1]

@@ -9,6 +9,7 @@ certificate.json  where the log ended when the session was last closed, with the
 A file of `save_session` holds the same one after another: a line like session.json, the log, and a line `closed`.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,7 +24,6 @@ from jaxbandit.decide.core.log import (
     Lines,
     Place,
     beginning,
-    data_after,
     data_of,
     entry_of,
     line_of,
@@ -178,7 +178,12 @@ def with_arrays(stored: Stored) -> Iterator[Event]:
         yield event._replace(**{name: np.array(x, dtypes[name]) for name, x in lists.items() if x is not None})
 
 
-def read(path: Path, place: Json | None = None) -> Stored:
+def begin(path: Path) -> storage.Beginning:
+    """Begin to compute the digests of the log of a session, which takes a second for 200 MB; give it to `read`."""
+    return storage.Beginning(path / LOG, start_of(read_about(path)).digest)
+
+
+def read(path: Path, place: Json | None = None, begun: storage.Beginning | None = None) -> Stored:
     """Return what the directory of a session holds; another process may have it open.
 
     The data begin at a place of the log (`lines`, `size` and `sum`, the SHA-256 of all bytes before it) if it has it.
@@ -186,9 +191,10 @@ def read(path: Path, place: Json | None = None) -> Stored:
     about, closed = read_about(path), _closed(path)  # before the log, which may become longer meanwhile
     data, start = None, start_of(about)
     if place is not None:
-        after, rest = data_after(path / LOG, start, place["lines"], place["size"])
-        if rest is not None and after.digest.hexdigest() == place["sum"]:
-            start, data = after, rest
+        with contextlib.suppress(FileNotFoundError):
+            digest, rest = (begun or begin(path)).after(place["size"])
+            if rest is not None and digest.hexdigest() == place["sum"]:
+                start, data = Place(place["lines"], place["size"], digest), rest
             closed = closed if closed.get("lines", 0) >= start.lines else {}  # the place is a later one
     data = data_of(path / LOG) if data is None else data
     lines = split(path / LOG, data, start, closed.get("lines", 0))

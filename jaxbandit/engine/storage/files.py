@@ -8,6 +8,7 @@ import hashlib
 import os
 import secrets
 import stat
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +20,7 @@ from jaxbandit.support.refusals import BadInput
 
 TEMPORARY = ".jaxbandit-{}.tmp"  # name of a file that is being written
 LARGEST = 2**32  # bytes of a file that is read as a whole
-PIECE = 2**18  # bytes of a file that are read at a time, which stay in the cache of a core
+PIECE = 2**23  # bytes of a file that are read at a time; a thread asks Python for its turn after each
 # What a message about a damaged file tells its reader to do. Whoever reads a file says which of the two its content is:
 RECOMPUTE = "delete it to compute it again"  # what follows from something that the reader still has
 RESTORE = "it is kept as it is; restore it from a copy"  # what was measured, of which there may be no other copy
@@ -49,16 +50,37 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
-def read_after(path: Path, size: int, digest: Any) -> bytes | None:
-    """Return what follows the first `size` bytes of a regular file; None if it has fewer.
+class Beginning(threading.Thread):
+    """Computes the digests of the beginnings of a regular file while its caller does something else."""
 
-    These are added to a digest of hashlib, and are never in memory at once.
-    """
-    with _opened(path) as file:
-        while size and (piece := file.read(min(size, PIECE))):
-            digest.update(piece)
-            size -= len(piece)
-        return None if size else file.read()
+    def __init__(self, path: Path, digest: Any):
+        """Begin; the bytes of the file follow what a digest of hashlib has already taken in."""
+        super().__init__(daemon=True)
+        self._path, self._digests, self._seen = path, [digest], None
+        self.start()
+
+    def run(self) -> None:
+        """Keep the digest after each whole piece of the file."""
+        with contextlib.suppress(OSError, BadInput), _opened(self._path) as file:  # `after` says what is wrong
+            self._seen = _version(file)
+            while len(piece := file.read(PIECE)) == PIECE:
+                digest = self._digests[-1].copy()
+                digest.update(piece)
+                self._digests.append(digest)
+
+    def after(self, size: int) -> tuple[Any, bytes | None]:
+        """Return the digest after the first `size` bytes, and what follows these; None if the file has fewer."""
+        self.join()
+        with _opened(self._path) as file:
+            if _version(file) != self._seen:  # written to meanwhile
+                del self._digests[1:]
+                self.run()
+            pieces = min(size // PIECE, len(self._digests) - 1)
+            digest = self._digests[pieces].copy()
+            file.seek(pieces * PIECE)
+            last = file.read(size - pieces * PIECE)
+            digest.update(last)
+            return digest, file.read() if pieces * PIECE + len(last) == size else None
 
 
 def read_text(path: Path, remedy: str) -> str:
@@ -140,3 +162,9 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     require_regular(path)
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _HERE | _AT_ONCE)) as file:
         yield file
+
+
+def _version(file: BinaryIO) -> tuple[int, ...]:
+    """What differs when another process has written to a file or has replaced it."""
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
