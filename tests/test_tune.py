@@ -9,6 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from records import records
 import jaxbandit as jb
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import searching, traced
+from jaxbandit.running.plotting.tuning import plot_tuning
 from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
@@ -320,6 +322,27 @@ def test_the_figure_shows_what_was_found(found):
     assert means.get_yticklabels()[0].get_text() == "act = b, x = 0.3"
     assert spent.patches[0].get_width() == found.table["pulls"][3]
     assert means.get_ylim() == spent.get_ylim()
+
+
+def test_the_figure_marks_intervals_that_go_on_and_numbers_names_that_are_cut():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    mean = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 0.5])
+    half = np.array([0.5] * 5 + [1e3, np.inf])  # the sixth goes beyond both edges; the last has no interval
+    table = {"index": np.arange(7), "pulls": np.arange(7, 0, -1), "survivor": mean > 3, "mean": mean}
+    found = SimpleNamespace(
+        table=table | {"low": mean - half, "high": mean + half},
+        index=0,
+        history={"batch": np.zeros(7, int), "config": np.arange(7), "id": np.arange(28)},
+        ranking=lambda: np.arange(7),
+        configs=SimpleNamespace(text=lambda i: "lr = 0.1" if i else "a name of forty letters that goes on and on"),
+    )
+    means = plot_tuning(found).axes[1]
+    marks = {line.get_marker(): line for line in means.get_lines() if line.get_marker() in "<>"}
+    assert {mark: [*line.get_ydata()] for mark, line in marks.items()} == {"<": [5], ">": [5]}
+    assert [*marks["<"].get_xdata(), *marks[">"].get_xdata()] == [*means.get_xlim()]
+    labels = [label.get_text() for label in means.get_yticklabels()]
+    assert labels == ["0: a name of forty letters that goe...", *["lr = 0.1"] * 6]
 
 
 def test_files_and_frames_hold_it(found, tmp_path):
