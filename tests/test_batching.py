@@ -350,8 +350,8 @@ def test_one_entry_of_short_and_long_vectors(vector):
         np.testing.assert_array_equal(g, w)
 
 
-@pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("entries", [3, 4, 16, 100])
+@pytest.mark.parametrize("whole", [None, "narrow", "wide"])
+@pytest.mark.parametrize("entries", [3, 4, 16, 17, 100])
 def test_entries_are_found_to_the_bit_and_those_out_of_range_are_not_set(entries, whole, monkeypatch):
     vector = np.resize(np.array([-0.0, 0.0, 1e-3, -np.inf, np.inf, -7], np.float32), (entries, 8))
     inside = np.array([0, entries - 1, 1, 1, 0, 2, 1, 2], np.int32)
@@ -362,7 +362,10 @@ def test_entries_are_found_to_the_bit_and_those_out_of_range_are_not_set(entries
 
     if whole:
         monkeypatch.setattr(whole_loops, "searches_arms", lambda: True)
+        monkeypatch.setattr(whole_loops, "has_wide_vectors", lambda: whole == "wide")
     batched = batching.batch_last(function, (vector[:, 0], inside[0], index[0]), (True, True, True), True, 8)
+    limit = {None: replay.SELECT_LIMIT, "narrow": replay.WHOLE_SELECT_LIMIT, "wide": replay.WIDE_SELECT_LIMIT}[whole]
+    assert ("scatter" in str(jax.make_jaxpr(batched)(vector, inside, index))) == (entries > limit)
     found, replaced, added = map(np.asarray, jax.jit(batched)(vector, inside, index))
     np.testing.assert_array_equal(found.view(np.int32), vector[inside, range(8)].view(np.int32))
     want, more = vector.copy(), vector.copy()

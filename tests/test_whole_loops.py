@@ -183,3 +183,25 @@ def test_many_arms_searched_one_by_one_have_the_same_bytes(monkeypatch):
     whole = play()
     monkeypatch.setattr(whole_loops, "STATE_BYTES", -1)
     assert play() == whole
+
+
+def test_arms_that_are_written_by_selects_have_the_bytes_of_those_that_are_stored(monkeypatch):
+    """CPUs with wide and with narrow vectors play programs of their own, and the same rounds."""
+
+    def play(wide):
+        compiled.forget()
+        monkeypatch.setattr(whole_loops, "has_wide_vectors", lambda: wide)
+        pair = lambda means: (jb.algorithms.ucb1(9), bernoulli(means))  # noqa: E731
+        record = simulate_cell(pair, np.linspace(0.1, 0.9, 9), horizon=300, num_runs=70)
+        return record.regret.tobytes(), record.pulls.tobytes()
+
+    assert play(True) == play(False)
+
+
+@pytest.mark.parametrize("flags, wide", [("fma avx512f avx512dq", True), ("fma avx2", False), (None, False)])
+def test_a_cpu_has_wide_vectors_if_its_system_says_so(flags, wide, monkeypatch, tmp_path):
+    file = tmp_path / "cpuinfo"
+    if flags is not None:
+        file.write_text(f"processor\t: 0\nflags\t\t: fpu {flags} sse\n\n")
+    monkeypatch.setattr(whole_loops, "CPUINFO", file)
+    assert whole_loops.has_wide_vectors.__wrapped__() is wide

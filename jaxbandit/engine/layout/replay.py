@@ -23,7 +23,8 @@ RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs 
 
 # Up to this many entries, a select over all of them is faster than one store per run (benchmarks/results/engine.md).
 SELECT_LIMIT = 64
-WHOLE_SELECT_LIMIT = 3  # the same in a loop that is compiled whole, where a store has no cost of its own
+WIDE_SELECT_LIMIT = 16  # the same in a loop that is compiled whole, on a CPU with vectors of 512 bits
+WHOLE_SELECT_LIMIT = 3  # the same on other CPUs; and of entries that are looked up one after the other
 CONSTANT_LIMIT = 4096  # largest number of entries of a constant that is compared by value
 LOOKUP_LIMIT = 16  # largest number of entries of a vector, or rows of a matrix, for a lookup by selects
 
@@ -255,13 +256,19 @@ def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.
     """Set or add `value` at vector[index] in each run; vector is [entries, lanes], index int[lanes], value [lanes]."""
     if mode == lax.GatherScatterMode.CLIP:
         index = jnp.clip(index, 0, vector.shape[0] - 1)
-    if vector.shape[0] <= (WHOLE_SELECT_LIMIT if whole_loops.searches_arms() else SELECT_LIMIT):
+    if vector.shape[0] <= _select_limit():
         hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
         return jnp.where(hit, vector + value[None] if add else value[None], vector)
     entries, place = _places(vector, index)
     options: Mapping[str, Any] = {"mode": "drop", "unique_indices": True, "wrap_negative_indices": False}
     changed = entries.at[place].add(value, **options) if add else entries.at[place].set(value, **options)
     return changed.reshape(vector.shape)
+
+
+def _select_limit() -> int:
+    if not whole_loops.searches_arms():
+        return SELECT_LIMIT
+    return WIDE_SELECT_LIMIT if whole_loops.has_wide_vectors() else WHOLE_SELECT_LIMIT
 
 
 def _places(vector: Array, index: Array) -> tuple[Array, tuple[Array, ...]]:

@@ -3,9 +3,11 @@
 From JAX 0.12 on, XLA does so for all loops; before, `whole_loops_option.py` asks for it.
 """
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 
 import jax
 
@@ -14,6 +16,8 @@ ALLOWED = True  # if False, loops are compiled as XLA does by itself, and nothin
 # Largest state of one run for which this is faster (measured in benchmarks/results/engine.md): with many arms nothing
 # is gained, and batches that compare all pairs of twelve arms become a tenth slower.
 STATE_BYTES, BATCH_STATE_BYTES = 40960, 1024
+
+CPUINFO = Path("/proc/cpuinfo")
 
 _thread = threading.local()
 
@@ -36,6 +40,15 @@ def whole(wanted: bool, searches: bool = False) -> Iterator[None]:
 def searches_arms() -> bool:
     """Whether functions traced by this thread should compute an argmax over many arms arm by arm."""
     return getattr(_thread, "searches", False)
+
+
+@functools.cache
+def has_wide_vectors() -> bool:
+    """Whether a vector of this CPU has 512 bits, as far as its system says."""
+    try:
+        return "avx512f" in CPUINFO.read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        return False
 
 
 def _asked(wanted: bool) -> AbstractContextManager[bool]:
