@@ -112,7 +112,7 @@ def test_the_page_says_what_is_decided(log, tmp_path, capsys):
     assert cli.main(arguments) == 0 and cli.main(arguments) == 0  # a report is replaced
     result = jb.ab(log, control="A", columns={"outcome": "converted"})
     found, text = read(page), page.read_text()
-    assert result.words in text and "Show next: " in text
+    assert result.words in text and "Show next: " in text and f"<h1>A/B test: {log.name}</h1>" in text
     table = found.table("Visitors, and what is known")
     assert [row[0] for row in table[1:]] == ["A", "B", "C"] and [row[7] == "control" for row in table[1:]] == [1, 0, 0]
     assert table[1][1] == f"{result.variants[0].visitors:,}"

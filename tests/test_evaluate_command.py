@@ -111,6 +111,7 @@ def test_the_page_has_values_differences_diagnostics_and_what_is_assumed(log, tm
     result = jb.evaluate(LOG, {"new": np.eye(5)[ARMS], "uniform": "uniform"})
     found, text = read(page), page.read_text()
     assert [row[0] for row in found.table("Values")[1:]] == ["new", "uniform"]
+    assert f"<h1>Off-policy evaluation: {log.name}</h1>" in text
     assert all(" ".join(str(difference).split()) in text for difference in result.differences())
     diagnostics = found.table("Diagnostics")
     assert diagnostics[1][1] == f"{result['new'].diagnostics.ess:,.4g}" and diagnostics[1][6] == "not known"

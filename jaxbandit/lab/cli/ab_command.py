@@ -117,7 +117,7 @@ class AB:
                 growth=self.growth,
                 plan=self.plan,
             )
-            return streams.answer(result, self.log.stem, as_json=self.json, html=self.html)
+            return streams.answer(result, f"A/B test: {self.log.name}", as_json=self.json, html=self.html)
 
 
 def _shares(planned: tuple[str, ...]) -> dict[str, float]:

@@ -93,7 +93,7 @@ class Evaluate:
             result = evaluate(
                 log, policies, largest_weight=self.largest_weight, clip=self.clip, confidence=self.confidence
             )
-            return streams.answer(result, self.log.stem, as_json=self.json, html=self.html)
+            return streams.answer(result, f"Off-policy evaluation: {self.log.name}", as_json=self.json, html=self.html)
 
 
 def _named(given: str) -> tuple[str, str]:
