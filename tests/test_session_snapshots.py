@@ -353,7 +353,7 @@ def test_digests_of_the_beginnings_of_a_file(tmp_path, monkeypatch):
     file, data = tmp_path / "log", bytes(range(20))
     file.write_bytes(data)
     begun = files.Beginning(file, hashlib.sha256(b"before"))
-    begun.join()
+    begun._thread.join()
 
     def require(data):
         for size in (0, 3, 8, 15, 16, len(data)):

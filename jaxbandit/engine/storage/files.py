@@ -8,7 +8,6 @@ import hashlib
 import os
 import secrets
 import stat
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from jaxbandit.engine.storage import npz
+from jaxbandit.support import threads
 from jaxbandit.support.refusals import BadInput
 
 TEMPORARY = ".jaxbandit-{}.tmp"  # name of a file that is being written
@@ -50,16 +50,15 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
-class Beginning(threading.Thread):
+class Beginning:
     """Computes the digests of the beginnings of a regular file while its caller does something else."""
 
     def __init__(self, path: Path, digest: Any):
         """Begin; the bytes of the file follow what a digest of hashlib has already taken in."""
-        super().__init__(daemon=True)
         self._path, self._digests, self._seen = path, [digest], None
-        self.start()
+        self._thread = threads.start(self._read, name="reading of a log")
 
-    def run(self) -> None:
+    def _read(self) -> None:
         """Keep the digest after each whole piece of the file."""
         with contextlib.suppress(OSError, BadInput), _opened(self._path) as file:  # `after` says what is wrong
             self._seen = _version(file)
@@ -70,11 +69,11 @@ class Beginning(threading.Thread):
 
     def after(self, size: int) -> tuple[Any, bytes | None]:
         """Return the digest after the first `size` bytes, and what follows these; None if the file has fewer."""
-        self.join()
+        self._thread.join()
         with _opened(self._path) as file:
             if _version(file) != self._seen:  # written to meanwhile
                 del self._digests[1:]
-                self.run()
+                self._read()
             pieces = min(size // PIECE, len(self._digests) - 1)
             digest = self._digests[pieces].copy()
             file.seek(pieces * PIECE)
