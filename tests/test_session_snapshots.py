@@ -118,7 +118,7 @@ def test_lines_before_the_snapshot_are_not_decided_again(tmp_path, monkeypatch):
     with jb.session_directory(tmp_path, DISJOINT) as store:
         visits(store, 40, 2)
     calls = []
-    monkeypatch.setattr(snapshot, "fold", lambda stored, begun: calls.append(len(stored.lines.bodies)) or begun)
+    monkeypatch.setattr(snapshot, "fold", lambda stored, digests: calls.append(len(stored.lines.bodies)) or digests)
     read_session(tmp_path, DISJOINT)
     assert calls[0] <= 3  # lines, of which each counts two or more of eight
 
@@ -352,14 +352,14 @@ def test_digests_of_the_beginnings_of_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "PIECE", 8)
     file, data = tmp_path / "log", bytes(range(20))
     file.write_bytes(data)
-    begun = files.Beginning(file, hashlib.sha256(b"before"))
-    begun._thread.join()
+    digests = files.Digests(file, hashlib.sha256(b"before"))
+    digests._thread.join()
 
     def require(data):
         for size in (0, 3, 8, 15, 16, len(data)):
-            digest, rest = begun.after(size)
+            digest, rest = digests.after(size)
             assert (digest.hexdigest(), rest) == (hashlib.sha256(b"before" + data[:size]).hexdigest(), data[size:])
-        assert begun.after(len(data) + 1)[1] is None
+        assert digests.after(len(data) + 1)[1] is None
 
     require(data)
     with file.open("ab") as log:  # another process goes on
@@ -370,4 +370,4 @@ def test_digests_of_the_beginnings_of_a_file(tmp_path, monkeypatch):
     require(data[::-1] + data)
     file.unlink()
     with pytest.raises(FileNotFoundError):
-        begun.after(3)
+        digests.after(3)

@@ -203,7 +203,7 @@ def session_directory(
       ValueError: the directory holds another session, its log cannot be read, or another process has opened it.
     """
     path = Path(path)
-    begun = begin(path)
+    digests = begin(path)
     fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
     with contextlib.ExitStack() as held:  # until it is handed over
         held.enter_context(directories.locked(path, ABOUT))
@@ -213,7 +213,7 @@ def session_directory(
         require_same(path, about["identity"], identity_of(fresh))
         if meta is not None and about["meta"] != json.loads(json.dumps(meta)):
             raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
-        stored, now = open_session(path, fresh, begun=begun)  # before anything is changed
+        stored, now = open_session(path, fresh, digests=digests)  # before anything is changed
         log = OpenLog(path / LOG, stored.size, stored.end.size)
         held.callback(log.close)
         since = 2 * len(stored.lines.bodies)
@@ -234,5 +234,5 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
       ValueError: the directory holds no session or one of another rule, or its log cannot be read.
     """
     path = Path(path)
-    begun = begin(path)
-    return open_session(path, session_of(path, files.read_about(path)["identity"], rule), begun=begun)[1]
+    digests = begin(path)
+    return open_session(path, session_of(path, files.read_about(path)["identity"], rule), digests=digests)[1]

@@ -77,24 +77,24 @@ class Snapshot(NamedTuple):
     arrays: Arrays
 
 
-def begin(path: Path) -> storage.Beginning | None:
+def begin(path: Path) -> storage.Digests | None:
     """Begin to read the log of a directory that has a snapshot, while the programs of its rule are prepared."""
     return files.begin(path) if (path / SNAPSHOT).exists() and (path / files.ABOUT).exists() else None
 
 
 def open_session(
-    path: Path, fresh: Session, lines: int | None = None, begun: storage.Beginning | None = None
+    path: Path, fresh: Session, lines: int | None = None, digests: storage.Digests | None = None
 ) -> tuple[Stored, Session]:
     """Return what a directory holds and its session, given before its first pull, perhaps after so many lines only.
 
-    `begun` is the result of `begin`, to be called before the session is made.
+    `digests` is the result of `begin`, to be called before the session is made.
 
     Raises:
       BadLog: the log is damaged, or another of the errors of `fold`.
     """
     snapshot = _read(path, identity_of(fresh))
     if snapshot is not None and (lines is None or snapshot.about["place"]["lines"] <= lines):
-        stored = files.read(path, snapshot.about["place"], begun)
+        stored = files.read(path, snapshot.about["place"], digests)
         try:
             if not stored.start.lines:
                 raise ValueError("the log has other bytes")

@@ -178,12 +178,12 @@ def with_arrays(stored: Stored) -> Iterator[Event]:
         yield event._replace(**{name: np.array(x, dtypes[name]) for name, x in lists.items() if x is not None})
 
 
-def begin(path: Path) -> storage.Beginning:
+def begin(path: Path) -> storage.Digests:
     """Begin to compute the digests of the log of a session, which takes a second for 200 MB; give it to `read`."""
-    return storage.Beginning(path / LOG, start_of(read_about(path)).digest)
+    return storage.Digests(path / LOG, start_of(read_about(path)).digest)
 
 
-def read(path: Path, place: Json | None = None, begun: storage.Beginning | None = None) -> Stored:
+def read(path: Path, place: Json | None = None, digests: storage.Digests | None = None) -> Stored:
     """Return what the directory of a session holds; another process may have it open.
 
     The data begin at a place of the log (`lines`, `size` and `sum`, the SHA-256 of all bytes before it) if it has it.
@@ -192,10 +192,10 @@ def read(path: Path, place: Json | None = None, begun: storage.Beginning | None 
     data, start = None, start_of(about)
     if place is not None:
         with contextlib.suppress(FileNotFoundError):
-            digest, rest = (begun or begin(path)).after(place["size"])
+            digest, rest = (digests or begin(path)).after(place["size"])
             if rest is not None and digest.hexdigest() == place["sum"]:
                 start, data = Place(place["lines"], place["size"], digest), rest
-            closed = closed if closed.get("lines", 0) >= start.lines else {}  # the place is a later one
+                closed = closed if closed.get("lines", 0) >= start.lines else {}  # the place is a later one
     data = data_of(path / LOG) if data is None else data
     lines = split(path / LOG, data, start, closed.get("lines", 0))
     return Stored(path, path / LOG, about, data, lines, closed, start)

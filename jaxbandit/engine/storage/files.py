@@ -50,7 +50,7 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
-class Beginning:
+class Digests:
     """Computes the digests of the beginnings of a regular file while its caller does something else."""
 
     def __init__(self, path: Path, digest: Any):
