@@ -118,7 +118,7 @@ def test_lines_before_the_snapshot_are_not_decided_again(tmp_path, monkeypatch):
     with jb.session_directory(tmp_path, DISJOINT) as store:
         visits(store, 40, 2)
     calls = []
-    monkeypatch.setattr(snapshot, "fold", lambda stored, digests: calls.append(len(stored.lines.bodies)) or digests)
+    monkeypatch.setattr(snapshot, "fold", lambda stored, begun: calls.append(len(stored.lines.bodies)) or begun)
     read_session(tmp_path, DISJOINT)
     assert calls[0] <= 3  # lines, of which each counts two or more of eight
 
