@@ -12,6 +12,7 @@ from small_experiment import written
 
 from jaxbandit.engine.layout import compiled, program_files
 from jaxbandit.lab.cli import command_line, jax_settings, signals
+from jaxbandit.support import cpuinfo
 
 WORLD = {"type": "full_bandit", "means": [0.9, 0.8, 0.5, 0.4, 0.2], "k": 2}
 EXPERIMENT = written("identify", WORLD, {"type": "icb", "delta": 0.1}, runs=20)
@@ -179,11 +180,11 @@ def test_a_command_can_do_without(argv, expected, monkeypatch, capsys):
 
 
 def test_each_kind_of_processor_has_a_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr(program_files, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(cpuinfo, "CPUINFO", tmp_path / "cpuinfo")
     names = []
     for flags in ("sse avx", "sse avx avx512f", "sse avx"):
         text = f"processor\t: 0\nflags\t\t: {flags}\ncpu MHz\t\t: {len(names)}\n\nprocessor\t: 1\n"
-        program_files.CPUINFO.write_text(text, encoding="utf-8")
+        cpuinfo.CPUINFO.write_text(text, encoding="utf-8")
         names.append(program_files.processor.__wrapped__())
     assert names[0] == names[2] != names[1]
 

@@ -19,6 +19,7 @@ from jaxbandit.engine import layout
 from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import compiled, whole_loops
 from jaxbandit.environments import bernoulli
+from jaxbandit.support import cpuinfo
 
 CPU = jax.devices("cpu")[0]
 below_0_12 = pytest.mark.skipif(whole_loops.BY_XLA, reason="from JAX 0.12 on, XLA compiles loops whole by itself")
@@ -203,5 +204,5 @@ def test_a_cpu_has_wide_vectors_if_its_system_says_so(flags, wide, monkeypatch, 
     file = tmp_path / "cpuinfo"
     if flags is not None:
         file.write_text(f"processor\t: 0\nflags\t\t: fpu {flags} sse\n\n")
-    monkeypatch.setattr(whole_loops, "CPUINFO", file)
+    monkeypatch.setattr(cpuinfo, "CPUINFO", file)
     assert whole_loops.has_wide_vectors.__wrapped__() is wide

@@ -10,7 +10,6 @@ import itertools
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +22,10 @@ from jaxbandit.engine.rounds.metrics import is_curve
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.states import is_per_run
 from jaxbandit.engine.storage import identity, npz
-from jaxbandit.support import reading
+from jaxbandit.support import cpuinfo, reading
 from jaxbandit.support.refusals import BadInput
 
-CPUINFO = Path("/proc/cpuinfo")
-PROCESSOR = ("vendor_id", "flags", "CPU implementer", "Features")  # the lines of CPUINFO that affect the compiler
+PROCESSOR = ("vendor_id", "flags", "CPU implementer", "Features")  # the entries of cpuinfo that affect the compiler
 FLEET = ("platform", "processor", "jax", "jaxlib")  # differences between machines that `mixed` permits
 
 
@@ -194,8 +192,7 @@ def processor() -> str:
     """Return a digest of the kind of this processor, equal for processors that the compiler treats alike."""
     about = [platform.machine()]
     try:
-        first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
-        about += [line for line in first.splitlines() if line.partition(":")[0].strip() in PROCESSOR]
+        about += cpuinfo.lines(PROCESSOR)
     except OSError:
         about.append(platform.processor())
     return hashlib.sha256("\n".join(about).encode()).hexdigest()[:16]

@@ -22,13 +22,12 @@ import jax
 from jax.experimental import serialize_executable
 from jax.stages import Lowered
 
-from jaxbandit.support import private, text
+from jaxbandit.support import cpuinfo, private, text
 from jaxbandit.support.types import Device
 
 LIMIT = 256 * 2**20  # bytes, checked once per process; what the process itself compiles may exceed it
 SUFFIX = ".program"
-CPUINFO = Path("/proc/cpuinfo")
-# The entries of CPUINFO on which compiled code depends.
+# The entries of cpuinfo on which compiled code depends.
 PROCESSOR = ("vendor_id", "cpu family", "model", "flags", "CPU implementer", "CPU part", "CPU variant", "Features")
 # A program for one device that calls no Python, whose address would be another in each process.
 ALONE = ("mhlo.num_partitions = 1 :", "mhlo.num_replicas = 1 :")
@@ -126,8 +125,7 @@ def processor() -> str:
     """Return a name for the kind of processor and the compiler; machines with the same name can share compiled code."""
     about = [platform.system(), platform.machine(), platform.processor(), importlib.metadata.version("jaxlib")]
     with contextlib.suppress(OSError):
-        first = CPUINFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
-        about += [line for line in first.splitlines() if line.partition(":")[0].strip() in PROCESSOR]
+        about += cpuinfo.lines(PROCESSOR)
     return "xla-" + hashlib.sha256("\n".join(about).encode()).hexdigest()[:16]
 
 

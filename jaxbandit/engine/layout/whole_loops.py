@@ -7,17 +7,16 @@ import functools
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 
 import jax
+
+from jaxbandit.support import cpuinfo
 
 BY_XLA = jax.__version_info__ >= (0, 12)  # whether XLA compiles loops whole without being asked
 ALLOWED = True  # if False, loops are compiled as XLA does by itself, and nothing is searched arm by arm; for comparison
 # Largest state of one run for which this is faster (measured in benchmarks/results/engine.md): with many arms nothing
 # is gained, and batches that compare all pairs of twelve arms become a tenth slower.
 STATE_BYTES, BATCH_STATE_BYTES = 40960, 1024
-
-CPUINFO = Path("/proc/cpuinfo")
 
 _thread = threading.local()
 
@@ -46,7 +45,7 @@ def searches_arms() -> bool:
 def has_wide_vectors() -> bool:
     """Whether a vector of this CPU has 512 bits, as far as its system says."""
     try:
-        return "avx512f" in CPUINFO.read_text(encoding="utf-8", errors="replace").split()
+        return any("avx512f" in line.split() for line in cpuinfo.lines(("flags",)))
     except OSError:
         return False
 
