@@ -336,6 +336,7 @@ MAY = {
     "engine/storage/files.py": "the reader of files of ours",
     "engine/storage/appending.py": "what this process itself has just written",
     "engine/storage/npz.py": "an archive that is open",
+    "support/cpuinfo.py": MACHINE,
     "engine/driver/parts.py": MACHINE,
     "engine/layout/sizes.py": MACHINE,
     "running/sizes.py": MACHINE,
