@@ -13,11 +13,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.contextual.models import ArmModels, Models
-from jaxbandit.base.contract import Action, Algorithm, Arms, Choice, Chosen, Context, Offer, Rewards, action_of, none
+from jaxbandit.base.contract import Action, Algorithm, Arms, Choice, Context, Offer, Rewards, action_of, none
+from jaxbandit.base.drawing import draw
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import add_at, argmax, as_float, get_at
+from jaxbandit.support.numerics import add_at, argmax, as_float
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 
@@ -145,7 +146,7 @@ def ties(scores: Array, available: Array | None) -> Array:
 
 def greedy_choice(noise: Array, scores: Array, available: Array | None) -> Array:
     """Return the best of the available arms, any of several that tie, int32[]; noise is uniform."""
-    return drawn(noise, ties(scores, available)).action
+    return draw(noise, ties(scores, available)).action
 
 
 def epsilon_choice(epsilon: Scalar) -> Choose:
@@ -154,7 +155,7 @@ def epsilon_choice(epsilon: Scalar) -> Choose:
     def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
         real = as_float(jnp.ones(scores.shape, bool) if available is None else available)
         explored = as_float(epsilon)
-        return drawn(noise, explored * real / jnp.sum(real) + (1 - explored) * ties(scores, available))
+        return draw(noise, explored * real / jnp.sum(real) + (1 - explored) * ties(scores, available))
 
     return choose
 
@@ -167,20 +168,9 @@ def softmax_choice(temperature: Scalar) -> Choose:
         top = jnp.max(scores)
         below = jnp.where(scores == top, 0.0, scores - top)  # 0 and not NaN if arms that were never pulled have inf
         weights = jnp.exp(below / as_float(temperature))
-        return drawn(noise, weights / jnp.sum(weights))
+        return draw(noise, weights / jnp.sum(weights))
 
     return choose
-
-
-def drawn(u: Array, probabilities: Array) -> Choice:
-    """Return the smallest arm with u < p_0 + ... + p_arm, and its probability; u is uniform in [0, 1).
-
-    Sums may be wrong by rounding: u is scaled by the largest, and an arm of probability 0 is never drawn.
-    """
-    sums = jnp.where(probabilities > 0, jnp.cumsum(probabilities), 0.0)
-    last = probabilities.shape[0] - 1
-    arm = jnp.min(jnp.where(sums > u * jnp.max(sums), jnp.arange(last + 1, dtype=jnp.int32), last))
-    return Choice(arm, Chosen(get_at(probabilities, arm)))
 
 
 def uniform_noise(key: Key) -> Array:
