@@ -261,6 +261,10 @@ def test_an_outcome_that_is_not_known_is_taken_at_its_worst():
     assert any(note.startswith("10 visitors have no outcome yet, which is taken at its worst") for note in result.notes)
     numbers = jb.ab({"variant": variant, "outcome": np.where(np.isnan(holes), np.nan, 5 + holes)}, control="A")
     assert any(note == "10 visitors have no outcome yet; pairs end at the first of them" for note in numbers.notes)
+    early = np.where(np.arange(120) == 3, np.nan, 5 + known)
+    alone = jb.ab({"variant": variant, "outcome": early}, control="A")
+    assert "; pairs end at the first visitor without an outcome, after 1; a score_range" in alone.words
+    assert "1 visitor has no outcome yet; pairs end at the first of them" in alone.notes
 
 
 def test_blocks_are_compared_within():

@@ -82,6 +82,19 @@ def test_without_a_range_it_is_fiellers_interval():
     assert low < lift < high and lift == pytest.approx(b.mean() / a.mean() - 1)
 
 
+@pytest.mark.parametrize("shift", [1e3, 1e6, 1e9])
+def test_numbers_far_above_their_difference_lose_no_digits(shift):
+    """The lift of a + s over b + s is the difference over b + s, whose own error is negligible for a large s."""
+    rng = np.random.default_rng(8)
+    a, b = np.rint(rng.gamma(2, 100, (2, 3000)) + np.array([[0], [20]]))  # whole numbers, so that shifts are exact
+    v = jb.ab(turns(a + shift, b + shift), control="A").variants[1]
+    expected = np.array([v.difference_low, b.mean() - a.mean(), v.difference_high]) / (a.mean() + shift)
+    assert (v.lift_low, v.lift, v.lift_high) == pytest.approx(expected.tolist(), rel=10 / shift**0.5, abs=0)
+    assert v.lift == pytest.approx(expected[1], rel=1e-9, abs=0)
+    if shift > 1e5:
+        assert (v.lift_low, v.lift_high) == pytest.approx(expected[[0, 2]].tolist(), rel=1e3 / shift, abs=0)
+
+
 def test_what_cannot_be_computed_is_unknown():
     """A control of 0 or below has no lift, and one that may be 0 no upper end: inf, and "?" in the text."""
     zero = jb.ab(turns(np.zeros(50), np.ones(50)), control="A")
@@ -101,6 +114,15 @@ def test_of_quantiles_it_is_the_ratio_of_the_ends():
     a, b = result.variants
     expected = b.low / a.high - 1, b.mean / a.mean - 1, b.high / a.low - 1
     assert (b.lift_low, b.lift, b.lift_high) == pytest.approx(expected)
+
+
+def test_a_high_quantile_without_ends_has_a_lift_without_ends():
+    """The .99 quantile of one visitor of B has no lower end, that of 400 of A no upper one: no NaN comes of both."""
+    rng = np.random.default_rng(7)
+    log = {"variant": ["A"] * 400 + ["B"], "outcome": rng.gamma(2, 1, 401)}
+    a, b = jb.ab(log, control="A", goal=jb.Goal(quantile=0.99, delta=1e-3), planned="adaptive").variants
+    assert a.low > 0 and math.isinf(a.high) and b.low == -math.inf
+    assert (b.lift_low, b.lift_high) == (-math.inf, math.inf)
 
 
 @pytest.mark.slow

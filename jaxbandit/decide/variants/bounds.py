@@ -85,11 +85,11 @@ class Lift(NamedTuple):
     high: float = np.inf
 
     @classmethod
-    def of_ratio(cls, one: float, other: float, low: float, high: float) -> "Lift":
-        """Return the lift of two means whose ratio has these bounds; it is unknown if they lack it, or are empty."""
-        value = one / other - 1 if other > 0 else np.nan
-        bad = contradictory(np.array([low - 1]), np.array([high - 1]), np.array([value]))[0]
-        return cls(value) if bad else cls(value, low - 1, high - 1)
+    def of_share(cls, difference: float, base: float, low: float, high: float) -> "Lift":
+        """Return a difference as a share of a mean, with bounds; they are unknown if they lack it, or are empty."""
+        value = difference / base if base > 0 else np.nan
+        bad = contradictory(*(np.array([1 + x]) for x in (low, high, value)))[0]  # a ratio of 1 has been rounded
+        return cls(value) if bad else cls(value, low, high)
 
 
 NO_LIFT = Lift(0.0, 0.0, 0.0)  # of the control over itself
@@ -103,16 +103,17 @@ def lift(low: Sides, high: Sides, kind: Kind, alpha: float, *, stated: bool, mor
     """
     if not len(low[0]):
         return Lift()
-    means, (one, other) = linear(low, more, len(low[0]))
+    (mean, base), (one, other) = linear(low, more, len(low[0]))
+    difference = float((one - other).mean()) if more.per is None else mean - base
     if kind.bounded and kind.low >= 0:
         most, most_other = (y.mean(axis=1) / kind.high for y in high)
-        upper = ratios.largest_ratio(most, other / kind.high, math.log(alpha))
-        lower = ratios.least_ratio(one / kind.high, most_other, math.log(alpha))
+        upper = ratios.largest_ratio(most, other / kind.high, math.log(alpha)) - 1
+        lower = ratios.least_ratio(one / kind.high, most_other, math.log(alpha)) - 1
     elif not kind.bounded and stated:
-        lower, upper = ratios.normal_ratio(means, one, other, math.log(alpha))
+        lower, upper = ratios.normal_lift(difference, base, one, other, math.log(alpha))
     else:
         lower, upper = -np.inf, np.inf
-    return Lift.of_ratio(*means, lower, upper)
+    return Lift.of_share(difference, base, lower, upper)
 
 
 def _gaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:

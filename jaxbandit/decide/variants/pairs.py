@@ -79,7 +79,12 @@ class Pairs:
         """Return the mean outcome of one variant minus that of another, with bounds at level alpha each."""
         low, high, more = self._sides(one, other)
         names = self.log.names[one], self.log.names[other]
-        return bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered, more)
+        found = bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered, more)
+        open_ = np.isnan(self.log.outcome[np.concatenate([self.rows[one], self.rows[other]])]).any()
+        if not found.missing or self.kind.bounded or not open_:
+            return found
+        until = f"pairs end at the first visitor without an outcome, after {found.pairs:,}"
+        return found._replace(missing=f"{found.missing}; {until}")
 
 
 def numbers_of(one: float, other: float) -> tuple[int, int]:

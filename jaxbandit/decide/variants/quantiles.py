@@ -56,8 +56,9 @@ class Quantiles:
         """Return by what share the quantile of a variant is above that of the control, if that one is above 0."""
         if not self.low[control] > 0:
             return Lift()
-        low, high = self.low[v] / self.high[control], self.high[v] / self.low[control]
-        return Lift.of_ratio(float(self.value[v]), float(self.value[control]), float(low), float(high))
+        low = self.low[v] / self.high[control] if np.isfinite(self.low[v]) else -np.inf  # and not NaN beside inf
+        difference, base = float(self.value[v] - self.value[control]), float(self.value[control])
+        return Lift.of_share(difference, base, float(low) - 1, float(self.high[v] / self.low[control]) - 1)
 
 
 def _path(outcome: np.ndarray, p: float, alpha: float, *, ordered: bool) -> np.ndarray:

@@ -56,7 +56,8 @@ def notes(log: Visitors, stages: Stages, delta: float, growth: bool, kind: Kind)
     if empty := int(np.isnan(log.outcome[final]).sum()):
         ends = not kind.bounded and kind.p is None
         worst = "; pairs end at the first of them" if ends else ", which is taken at its worst in every bound"
-        lines.append(f"{empty:,} visitors have no outcome yet{worst}")
+        who = "1 visitor has" if empty == 1 else f"{empty:,} visitors have"
+        lines.append(f"{who} no outcome yet{worst}")
     for g in range(1, len(stages.level)):
         names = ", ".join(log.names[v] for v in np.flatnonzero(stages.stage == g))
         entry = int(stages.entry[stages.stage == g].min())

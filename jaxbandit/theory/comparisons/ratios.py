@@ -60,22 +60,27 @@ def _largest(one: np.ndarray, other: np.ndarray, log_alpha: float) -> float:
     return high
 
 
-def normal_ratio(
-    means: tuple[float, float], one: np.ndarray, other: np.ndarray, log_alpha: float
+def normal_lift(
+    difference: float, base: float, one: np.ndarray, other: np.ndarray, log_alpha: float
 ) -> tuple[float, float]:
-    """Return bounds of the ratio of two means in the limit of large samples, -inf and inf if the second may be 0.
+    """Return bounds of the ratio of two means, less 1, in the limit of large samples; infinite if the second may be 0.
+
+    A lift L is not excluded as long as the mean of x - y - L y may be 0, so that means which are much larger than their
+    difference cost no digits.
 
     Args:
-      means: the numerator and the denominator.
+      difference: the numerator minus the denominator.
+      base: the denominator.
       one: float64[n], of each pair what it contributes to the numerator, up to a constant.
       other: float64[n], the same of the denominator.
       log_alpha: the log of the probability with which each bound may be wrong at some sample size.
     """
-    a, b = means
     r2 = float(asymptotic.radius(np.array([len(one)]), log_alpha)[0]) ** 2
-    xx, xy, _, yy = (r2 * np.cov(one, other, bias=True)).ravel().tolist()
-    lead, half, last = b * b - yy, a * b - xy, a * a - xx  # of lead r^2 - 2 half r + last <= 0
-    if not (lead > 0 and b > 0):
+    dd, dy, _, yy = (r2 * np.cov(one - other, other, bias=True)).ravel().tolist()
+    lead, half = base * base - yy, base * difference - dy  # of lead L^2 - 2 half L + difference^2 - dd <= 0
+    if not (lead > 0 and base > 0):
         return -math.inf, math.inf
-    root = math.sqrt(max(half * half - lead * last, 0.0))
+    # half^2 - lead (difference^2 - dd) without the terms that cancel.
+    square = base * base * dd - 2 * base * difference * dy + difference * difference * yy - (yy * dd - dy * dy)
+    root = math.sqrt(max(square, 0.0))
     return (half - root) / lead, (half + root) / lead
