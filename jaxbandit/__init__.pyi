@@ -10,7 +10,7 @@ from .base.contract import Environment as Environment
 from .base.contract import Offer as Offer
 from .base.contract import Rewards as Rewards
 from .base.declaration import declare as declare
-from .base.drawing import draw as draw
+from .base.draw import draw as draw
 from .base.prior import drawn as drawn
 from .decide.core.budget import Budget as Budget
 from .decide.core.certificate import Certificate as Certificate

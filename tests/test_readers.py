@@ -337,7 +337,6 @@ MAY = {
     "engine/storage/appending.py": "what this process itself has just written",
     "engine/storage/npz.py": "an archive that is open",
     "support/cpuinfo.py": MACHINE,
-    "engine/driver/parts.py": MACHINE,
     "engine/layout/sizes.py": MACHINE,
     "running/sizes.py": MACHINE,
     "engine/layout/program_files.py": MACHINE,

@@ -69,7 +69,7 @@ GROUPS = (
         "contracts",
         "Contracts",
         "What an algorithm and an environment are, and checks of your own.",
-        "base.contract base.drawing base.prior base.batches base.truth base.declaration base.metrics lab.conformance",
+        "base.contract base.draw base.prior base.batches base.truth base.declaration base.metrics lab.conformance",
     ),
     (
         "algorithms",

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxbandit.algorithms.contextual.models import ArmModels, Models
 from jaxbandit.base.contract import Action, Algorithm, Arms, Choice, Context, Offer, Rewards, action_of, none
-from jaxbandit.base.drawing import draw
+from jaxbandit.base.draw import draw
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
