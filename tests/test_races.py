@@ -10,9 +10,12 @@ import pytest
 from results_by_hand import stopping
 
 import jaxbandit as jb
+from jaxbandit.algorithms.best_arm.levels import arm_level
 from jaxbandit.algorithms.best_arm.racing import race
+from jaxbandit.algorithms.best_arm.thresholds import pair_threshold
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.running.results.report import table
+from jaxbandit.theory.solvers.families import family
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 RULES = {
@@ -26,9 +29,28 @@ RULES = {
 
 def test_a_threshold_of_another_family_is_refused():
     with pytest.raises(ValueError, match=r"^kl_lucb: threshold = 'kt', must be one of .* with family = 'gaussian'$"):
-        jb.algorithms.kl_lucb(2, family="gaussian")
+        jb.algorithms.kl_lucb(2, family="gaussian", threshold="kt")
     with pytest.raises(ValueError, match=r"^kl_lucb: m = 2, must be an integer in \[1, 1\]$"):
         jb.algorithms.kl_lucb(2, m=2)
+
+
+@pytest.mark.parametrize("rewards", ["bernoulli", "gaussian", "poisson", "exponential"])
+def test_the_default_threshold_is_the_smallest_proved_one_of_the_family(rewards):
+    law, pulls, allowed = family(rewards, 1.0), [1, 3, 100, 10**6], {"bernoulli": "kt", "gaussian": "gauss"}
+    names = {"kk", allowed.get(rewards, "kk")}
+
+    def levels(name):
+        one, pair = arm_level(name, 5, 0.05, law, lambda *_: None), pair_threshold(name, 5, 0.05, law)
+        assert one.proved and pair.proved
+        n = [jnp.int32(n) for n in pulls]
+        return np.array([[one.level(n, 5 * n) for n in n], [pair.level(n, n, 5 * n) for n in n]])
+
+    np.testing.assert_array_equal(levels(None), np.minimum.reduce([levels(name) for name in names]))
+    for name in ("kl_lucb", "kl_racing", "chernoff_racing", "top_two", "track_and_stop"):
+        assert getattr(jb.algorithms, name)(5, family=rewards).promise.proved
+    assert all(
+        make(5, family="student").promise.proved for make in (jb.algorithms.top_two, jb.algorithms.track_and_stop)
+    )
 
 
 def test_a_promise_says_whether_it_is_proved():

@@ -18,7 +18,7 @@ def chernoff_racing(
     num_arms: SeveralArms,
     *,
     family: Family = "bernoulli",
-    threshold: ThresholdName = "kt",
+    threshold: ThresholdName | None = None,
     drop: Drop = "all",
     delta: Delta = 0.05,
     sigma: FamilySigma = 1.0,
@@ -34,8 +34,9 @@ def chernoff_racing(
     In detail, this holds with the thresholds "kk", "gauss" and "kt", for every drop and grid.
 
     Args:
-      threshold: "heuristic" (that of the paper's experiments, without a proof), "kk", "gauss" (Gaussian rewards only)
-        or "kt" (Bernoulli rewards only), see `pair_threshold`; static.
+      threshold: static. None is the smallest proved one: "kt" for Bernoulli rewards (only), "gauss" for Gaussian
+        rewards (only), otherwise "kk"; see `pair_threshold`. "heuristic" is that of the paper's experiments, without a
+        proof.
       drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors that
         the threshold allows; static.
       grid: ratio between successive numbers of rounds after which the survivors are compared; 1, as published, compares

@@ -55,7 +55,9 @@ class Comparison(NamedTuple):
     part: Callable[[Array], Array] | None = None  # pulls >= 1 of one arm -> its part of the threshold
 
 
-def known_family(name: FamilyName, threshold: ThresholdName, num_arms: int, delta: Scalar, sigma: Scalar) -> Comparison:
+def known_family(
+    name: FamilyName, threshold: ThresholdName | None, num_arms: int, delta: Scalar, sigma: Scalar
+) -> Comparison:
     """Return the comparison of arms of a one-parameter family. See `family` and `pair_threshold` for the arguments."""
     law: Family = family_of(name, sigma)
     beta = pair_threshold(threshold, num_arms, delta, law)

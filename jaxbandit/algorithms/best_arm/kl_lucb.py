@@ -50,7 +50,7 @@ def kl_lucb(
     *,
     m: M = 1,
     family: Family = "bernoulli",
-    threshold: LevelName = "kt",
+    threshold: LevelName | None = None,
     delta: Delta = 0.05,
     epsilon: Epsilon = 0.0,
     sigma: FamilySigma = 1.0,
@@ -68,9 +68,9 @@ def kl_lucb(
     means at most epsilon below the m-th best mean.
 
     Args:
-      threshold: the level of the bounds, static. "heuristic" (that of the paper's experiments, without a proof),
-        "theory" (that of the paper, log x + log log x with x = 405.5 K t^1.1 / delta), "kk", "gauss" (Gaussian rewards
-        only) or "kt" (Bernoulli rewards only), see `arm_level`.
+      threshold: the level of the bounds, static. None is the smallest proved one: "kt" for Bernoulli rewards (only),
+        "gauss" for Gaussian rewards (only), otherwise "kk"; see `arm_level`. "theory" is that of the paper, log x + log
+        log x with x = 405.5 K t^1.1 / delta, and "heuristic" that of its experiments, without a proof.
 
     Raises:
       ValueError: the threshold is not available for the family.

@@ -27,7 +27,7 @@ def kl_racing(
     num_arms: SeveralArms,
     *,
     family: Family = "bernoulli",
-    threshold: LevelName = "kt",
+    threshold: LevelName | None = None,
     drop: Drop = "worst",
     delta: Delta = 0.05,
     sigma: FamilySigma = 1.0,
@@ -44,9 +44,9 @@ def kl_racing(
     In detail, this holds for all thresholds except "heuristic", for every drop and grid.
 
     Args:
-      threshold: the level, static. "heuristic" (without a proof), "theory" (that of the paper, log(k K r^1.1 / delta)
-        with k = 11.1, from a union of Chernoff bounds over rounds and arms), "kk", "gauss" (Gaussian rewards only) or
-        "kt" (Bernoulli rewards only), see `arm_level`.
+      threshold: the level, static. None is the smallest proved one: "kt" for Bernoulli rewards (only), "gauss" for
+        Gaussian rewards (only), otherwise "kk"; see `arm_level`. "theory" is that of the paper, log(k K r^1.1 / delta)
+        with k = 11.1, from a union of Chernoff bounds over rounds and arms, and "heuristic" has no proof.
       drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors whose
         intervals are below; static.
       grid: ratio between successive numbers of rounds after which the survivors are compared; 1, as published, compares

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.best_arm.thresholds import default_threshold
 from jaxbandit.support import checks, numerics
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Scalar
@@ -29,9 +30,9 @@ class ArmLevel(NamedTuple):
 
 
 def arm_level(
-    name: LevelName, num_arms: int, delta: Scalar, family: Family, theory: Callable[[Array, Array, Array], Array]
+    name: LevelName | None, num_arms: int, delta: Scalar, family: Family, theory: Callable[[Array, Array, Array], Array]
 ) -> ArmLevel:
-    """Return a level by its name.
+    """Return a level by its name, or the smallest proved one of the family.
 
     "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "theory" is the level of the
     algorithm's own paper. "kk", proved for every family, is 2 h~((log(K / delta) + log(2 zeta(2))) / 2) + 3 log(1 + log
@@ -47,6 +48,7 @@ def arm_level(
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (9) and Corollary 10; Krichevsky and
       Trofimov (1981), The performance of universal encoding, IEEE Transactions on Information Theory.
     """
+    name = name or default_threshold(family.name)
     allowed = [x for x in _NAMES if _FAMILY_OF.get(x, family.name) == family.name]
     if name not in allowed:
         raise ValueError(f"threshold = {name!r}, must be one of {', '.join(allowed)} with family = {family.name!r}")

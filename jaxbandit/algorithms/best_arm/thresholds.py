@@ -33,8 +33,15 @@ class PairThreshold(NamedTuple):
         return self.whole(t) if self.part is None else self.whole(t) + (self.part(n_a) + self.part(n_b))
 
 
+def default_threshold(family: str) -> Literal["kk", "gauss", "kt"]:
+    """Return the smallest proved threshold of a family, by its name."""
+    return "kt" if family == "bernoulli" else "gauss" if family == "gaussian" else "kk"
+
+
 @checked
-def pair_threshold(threshold: ThresholdName, num_arms: SeveralArms, delta: Delta, family: Family) -> PairThreshold:
+def pair_threshold(
+    threshold: ThresholdName | None, num_arms: SeveralArms, delta: Delta, family: Family
+) -> PairThreshold:
     """Return a threshold by its name.
 
     "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "kk", proved for every family, is
@@ -44,7 +51,8 @@ def pair_threshold(threshold: ThresholdName, num_arms: SeveralArms, delta: Delta
     2, the smallest proved one for Bernoulli rewards.
 
     Args:
-      threshold: "heuristic", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only).
+      threshold: "heuristic", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only); None is the
+        smallest proved one of the family.
       delta: allowed error probability. If it is concrete, constants are computed in float64.
 
     Returns:
@@ -58,6 +66,7 @@ def pair_threshold(threshold: ThresholdName, num_arms: SeveralArms, delta: Delta
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Theorem 7 and Corollary 10; Garivier and Kaufmann
       (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 10, of which "kt" is a sharper form.
     """
+    threshold = threshold or default_threshold(family.name)
     allowed = tuple(x for x in ("heuristic", "kk", "gauss", "kt") if _FAMILY_OF.get(x, family.name) == family.name)
     if threshold not in allowed:
         raise ValueError(

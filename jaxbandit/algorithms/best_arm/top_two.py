@@ -51,7 +51,7 @@ def top_two(
     beta: OpenUnit = 0.5,
     adaptive: bool = False,
     family: LawName = "bernoulli",
-    threshold: LawThreshold = "kt",
+    threshold: LawThreshold | None = None,
     delta: Delta = 0.05,
     epsilon: Positive | None = None,
     sigma: FamilySigma = 1.0,
@@ -86,9 +86,9 @@ def top_two(
       family: family of the reward distributions, "bernoulli", "gaussian", "poisson", "exponential", or "student" for
         Gaussian rewards with an unknown variance per arm; static. "bernoulli" is also valid for any rewards in [0, 1],
         and "gaussian" for sub-Gaussian rewards. "student" runs in float64 only.
-      threshold: static. "heuristic" (without a proof), "kk", "gauss" (Gaussian rewards only) or "kt" (Bernoulli rewards
-        only), see `pair_threshold`; for student rewards "heuristic", "interval" (the tightest of the proved ones),
-        "tbox" or "evbox", see `unknown_variance`.
+      threshold: static. None is the smallest proved one: "kt" for Bernoulli rewards (only), "gauss" for Gaussian
+        rewards (only), otherwise "kk", see `pair_threshold`; and "interval" for student rewards, whose others are
+        "tbox" and "evbox", see `unknown_variance`. "heuristic" has no proof.
       epsilon: slack in units of the reward, for the rule EB-TC_eps ("eb", "tc") and family "gaussian" only: an arm that
         is within epsilon of the best one is enough, and costs and the statistic of the stopping rule are (mean_b -
         mean_j + epsilon)^2 / (2 sigma^2 (1 / n_b + 1 / n_j)). None is the best arm itself.

@@ -42,7 +42,7 @@ def track_and_stop(
     tracking: Literal["D", "C"] = "D",
     growth: AtLeastOne = 1.01,
     family: LawName = "bernoulli",
-    threshold: LawThreshold = "kt",
+    threshold: LawThreshold | None = None,
     delta: Delta = 0.05,
     sigma: FamilySigma = 1.0,
 ) -> Algorithm:
@@ -67,9 +67,9 @@ def track_and_stop(
       family: family of the reward distributions, "bernoulli", "gaussian", "poisson", "exponential", or "student" for
         Gaussian rewards with an unknown variance per arm; static. "bernoulli" is also valid for any rewards in [0, 1],
         and "gaussian" for sub-Gaussian rewards. "student" runs in float64 only.
-      threshold: static. "heuristic" (without a proof), "kk", "gauss" (Gaussian rewards only) or "kt" (Bernoulli rewards
-        only), see `pair_threshold`; for student rewards "heuristic", "interval" (the tightest of the proved ones),
-        "tbox" or "evbox", see `unknown_variance`.
+      threshold: static. None is the smallest proved one: "kt" for Bernoulli rewards (only), "gauss" for Gaussian
+        rewards (only), otherwise "kk", see `pair_threshold`; and "interval" for student rewards, whose others are
+        "tbox" and "evbox", see `unknown_variance`. "heuristic" has no proof.
 
     Returns:
       It replans when the proportions are due to be solved again.

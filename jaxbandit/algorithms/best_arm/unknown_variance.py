@@ -22,10 +22,15 @@ LawThreshold = Literal[ThresholdName, "interval", "tbox", "evbox"]
 _THRESHOLDS = ("heuristic", "interval", "tbox", "evbox")
 
 
-def comparison(name: LawName, threshold: LawThreshold, num_arms: int, delta: Scalar, sigma: Scalar) -> Comparison:
-    """Return the comparison for a one-parameter family, or for Gaussian arms with unknown variances ("student")."""
+def comparison(
+    name: LawName, threshold: LawThreshold | None, num_arms: int, delta: Scalar, sigma: Scalar
+) -> Comparison:
+    """Return the comparison for a one-parameter family, or for Gaussian arms with unknown variances ("student").
+
+    Without a threshold, it is the smallest proved one.
+    """
     if name == "student":
-        return unknown_variance(threshold, num_arms, delta)
+        return unknown_variance(threshold or "interval", num_arms, delta)
     return known_family(name, threshold, num_arms, delta, sigma)  # pyright: ignore[reportArgumentType]
 
 

@@ -45,7 +45,8 @@ MEND = "mend train: this is a mistake in a program, and no failure of a training
 def remedy(failure: Failure) -> str:
     """Return what to do about a failed training."""
     if failure.kind == "TypeError":
-        return f"{MEND}; it is called as train(seed, config), or as train(key, config) if JAX traces it"
+        first = "an integer if it is named seed or annotated as int, else a key of JAX"
+        return f"{MEND}; it is called as train(seed, config), where the first argument is {first}"
     return MEND if failure.kind in MISTAKES else SET_ON_FAILURE
 
 
