@@ -24,9 +24,9 @@ PUBLIC = (
     "Goal Log MissingExtra Offer PolicyDifference PolicyValue Progress Pulls Result Rewards RunsLeftOut SearchResult "
     "Session Trainee TuneResult ab "
     "algorithms amend ask audit auditing bounds certificate check_algorithm check_environment cite close_arms compare "
-    "contract declare drawn duel_certificate duel_pairs duel_race environments evaluate expire export fit hyperband "
-    "identify intervals load load_session metrics no_worse numerics open_arms plot policy_of pull_keys read_log "
-    "repair_session replay reproduce rollout run run_key run_until_stop save save_session search session "
+    "contract declare draw drawn duel_certificate duel_pairs duel_race environments evaluate expire export fit "
+    "hyperband identify intervals load load_session metrics no_worse numerics open_arms plot policy_of pull_keys "
+    "read_log repair_session replay reproduce rollout run run_key run_until_stop save save_session search session "
     "session_directory shares simulate solvers space step style successive_halving sweep tell tell_outside to_latex "
     "tune types withdraw"
 )
