@@ -180,3 +180,34 @@ def test_a_name_that_stands_in_a_module_is_said_to_be_there():
 def test_a_name_in_other_letters_is_found_and_one_that_is_far_from_all_is_not(name, said):
     with pytest.raises(AttributeError, match=said):
         getattr(jaxbandit, name)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "said"),
+    [
+        (
+            "algorithms",
+            "linucb",
+            r"^module 'jaxbandit\.algorithms' has no attribute 'linucb'; did you mean 'lin_ucb'\?$",
+        ),
+        ("algorithms", "UCB1", r"did you mean 'ucb1'\?$"),
+        ("environments", "Zebra", r"^module 'jaxbandit\.environments' has no attribute 'Zebra'$"),
+    ],
+)
+def test_a_name_that_a_package_lacks_is_compared_with_those_that_it_has(package, name, said):
+    with pytest.raises(AttributeError, match=said):
+        getattr(getattr(jaxbandit, package), name)
+
+
+def test_a_rule_that_takes_the_family_of_the_rewards_is_said_to():
+    """One that does not take it, one made by hand and an unknown family have no such remedy."""
+    gaussian = jaxbandit.environments.gaussian([0.0, 1.0])
+    remedy = r'they may be lower; thompson\(\.\.\., family="gaussian"\) is made for these; allow = \["rewards"\] plays'
+    thompson = jaxbandit.algorithms.thompson(2)
+    with pytest.raises(ValueError, match=remedy):
+        jaxbandit.simulate(thompson, gaussian, horizon=10, num_runs=1)
+    own = gaussian._replace(rewards=jaxbandit.Rewards(family="mine"))
+    changed = thompson._replace(update=lambda *given: thompson.update(*given))
+    for rule, world in ((jaxbandit.algorithms.ucb1(2), gaussian), (changed, gaussian), (thompson, own)):
+        with pytest.raises(ValueError, match=r'they may be lower; allow = \["rewards"\] plays'):
+            jaxbandit.simulate(rule, world, horizon=10, num_runs=1)

@@ -247,6 +247,7 @@ REFUSED = {
     "a vector": (lambda s, p: jb.tell(s, 1, [[0.5, 0.2]]), "id = 1: rewards have shape"),
     "a word": (lambda s, p: jb.tell(s, 1, "high"), "rewards = 'high', must be numbers"),
     "an id that is none": (lambda s, p: jb.tell(s, 1.5, 0.5), "ids = float64"),
+    "pulls in the place of their ids": (lambda s, p: jb.tell(s, p, 0.5), "ids is a Pulls, .* give pulls.id"),
     "withdrawn unknown": (lambda s, p: jb.withdraw(s, 9), "id = 9 is unknown"),
     "withdrawn told": (lambda s, p: jb.withdraw(jb.tell(s, 1, 0.5), 1), "id = 1 already has a reward"),
     "context": (lambda s, p: jb.ask(s, context=1), "context = 1, must be left out"),

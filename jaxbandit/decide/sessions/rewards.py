@@ -151,6 +151,8 @@ def as_float(number: Any) -> float:
 
 def check_ids(ids: ArrayLike, name: str = "id") -> np.ndarray:
     """One or several ids, or arms, as int64[n]; an error is raised if they are not integers."""
+    if hasattr(ids, "_fields"):  # the pulls themselves
+        raise ValueError(f"{name}s is a {type(ids).__name__}, must be one {name} or a list of them; give pulls.{name}")
     whole = np.asarray(ids)
     if whole.size == 0:
         return np.zeros(0, np.int64)

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
-from jaxbandit.base.parameters import Arg
+from jaxbandit.base.origin import origin_of
+from jaxbandit.base.parameters import Arg, parameters_of
 from jaxbandit.engine.rounds import actions, contexts
 from jaxbandit.support import checks
 from jaxbandit.support.domains import values
@@ -175,9 +176,19 @@ def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
         one, other = algorithm.name or "the algorithm", environment.name or "the environment"
         raise ValueError(
             f"{one} is made for rewards {described(algorithm.rewards)}, but {other} has rewards "
-            f"{described(environment.rewards)}: {reason}; "
+            f"{described(environment.rewards)}: {reason}; {_other_family(algorithm, environment)}"
             'allow = ["rewards"] plays it without its guarantees'
         )
+
+
+def _other_family(algorithm: Algorithm, environment: Environment) -> str:
+    """Return which family its factory should be given, in words; "" if it takes none, or not this one."""
+    origin, rewards = origin_of(algorithm), environment.rewards
+    if origin is None or rewards is None or rewards.family in (None, origin.arguments.get("family")):
+        return ""
+    takes = parameters_of(origin.factory).get("family")
+    offered = takes is not None and rewards.family in takes.choices
+    return f'{algorithm.name}(..., family="{rewards.family}") is made for these; ' if offered else ""
 
 
 def misfit(wanted: Rewards | None, actual: Rewards | None) -> str:
