@@ -55,3 +55,9 @@ def test_an_arm_of_probability_zero_is_not_drawn_where_rounding_makes_its_sum_la
     assert len(larger) > 0
     drawn = jax.jit(jax.vmap(jb.draw, (0, None)))(before[larger] / sums.max(), probabilities)
     assert (probabilities[drawn.action] > 0).all() and (drawn.info.probability > 0).all()
+
+
+def test_numbers_of_python_and_of_numpy_are_taken():
+    for probabilities in ([0.2, 0.8], np.array([0.2, 0.8]), [0, 1]):
+        choice = jb.draw(0.5, probabilities)
+        assert choice.action == 1 and choice.info.probability == np.float32(probabilities[1])

@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Choice, Chosen
-from jaxbandit.support.numerics import get_at
-from jaxbandit.support.types import Array
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import ArrayLike
 
 
-def draw(u: Array, probabilities: Array) -> Choice:
+def draw(u: ArrayLike, probabilities: ArrayLike) -> Choice:
     """Draw an arm from given probabilities by one uniform number, for the `select` of an algorithm.
 
     The arm is the smallest one with u < p_0 + ... + p_arm. Rounding of the sums does no harm: u is scaled by the
@@ -22,6 +22,7 @@ def draw(u: Array, probabilities: Array) -> Choice:
       `Choice(arm, Chosen(probability))` with the arm as int32[] and its probability as float[], which is NaN if one of
       the probabilities is.
     """
+    probabilities = as_float(probabilities)
     sums = jnp.where(probabilities > 0, jnp.cumsum(probabilities), 0.0)
     last = probabilities.shape[0] - 1
     arm = jnp.min(jnp.where(sums > u * jnp.max(sums), jnp.arange(last + 1, dtype=jnp.int32), last))

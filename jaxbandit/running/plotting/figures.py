@@ -82,8 +82,8 @@ def plot(
         refuse("plot: results", f" is or holds a value of type {wrong[0]}, must be one Result or several")
     kinds = {result.kind for result in some}
     if len(kinds) != 1:
-        names = ", ".join(sorted(kinds)) or "none given"
-        refuse("plot", f": results of {len(kinds)} kinds ({names}), must be of one kind")
+        got = f"results of {len(kinds)} kinds ({', '.join(sorted(kinds))})" if kinds else "no results"
+        refuse("plot", f": {got}, must be one Result or several of one kind")
     wanted = some[0].instance if instance is None else instance
     every = what in SEVERAL and instance is None
     shown = [result for result in some if every or result.instance == wanted]

@@ -207,7 +207,8 @@ def _stopping(results: Sequence[Any], timings: bool) -> Table:
             ("instance", result.instance),
             ("algorithm", name),
             ("samples", "" if mean is None else "> " * (result.censored > 0) + number(mean)),
-            ("95 % interval", ends(samples, "low", "high")),
+            # The upper end of the restricted mean bounds no mean of samples.
+            ("95 % interval", ends(samples, "low", "none" if result.censored else "high")),
             ("sd", "" if sd is None or result.censored else number(sd)),
             ("median", number(samples["q50"]) if "q50" in samples else beyond),
             ("95 % interval", ends(samples, "q50_low", "q50_high", beyond)),
@@ -228,7 +229,8 @@ def _stopping(results: Sequence[Any], timings: bool) -> Table:
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
         lines.append(
-            f"> and its interval: mean of min(samples, {most}), because runs reached max_rounds (right-censored)"
+            f"> and the lower end: mean of min(samples, {most}), because runs reached max_rounds (right-censored); the "
+            "mean of all samples has no known upper end"
         )
     return table_of(rows, (*LEFT, "runs"), labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
 

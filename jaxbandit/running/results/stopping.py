@@ -267,8 +267,9 @@ class StoppingResult(Result):
         times = self.samples()
         text = "no samples, because no run is valid"
         if len(times):
-            ends = self.restricted_mean()[-2:] if len(times) > 1 else ()
-            text = "> " * (self.censored > 0) + f"{with_interval(float(times.mean()), *map(float, ends))} samples"
+            low, high = map(float, self.restricted_mean()[-2:]) if len(times) > 1 else (None, None)
+            high = np.inf if self.censored else high  # that of the restricted mean bounds no mean of samples
+            text = "> " * (self.censored > 0) + f"{with_interval(float(times.mean()), low, high)} samples"
         error = self.error()
         if error is not None:
             text += f", error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
