@@ -11,6 +11,7 @@ from jaxbandit.base.contract import Outcome
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
+from jaxbandit.running.plotting.figures import plot
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.regret import RegretResult
@@ -196,6 +197,9 @@ def test_save_and_load_of_one_result(tmp_path):
     assert [r.seed for r in load(tmp_path)] == [7, 8] and load(tmp_path).to_json()["cells"][1]["seed"] == 8
     other.save(tmp_path, replace=True)
     assert [r.algorithm for r in load(tmp_path)] == ["b"]
+    for verb in (plot, lambda results: save(results, tmp_path / "none")):
+        with pytest.raises(ValueError, match=r"^(plot|save): no results, must be at least one$"):
+            verb([])
     with pytest.raises(ValueError, match=r"2 kinds \(identify, simulate\), must be of one kind"):
         save([other, stopping([3, 4])], tmp_path / "mixed")
 

@@ -82,8 +82,8 @@ def plot(
         refuse("plot: results", f" is or holds a value of type {wrong[0]}, must be one Result or several")
     kinds = {result.kind for result in some}
     if len(kinds) != 1:
-        got = f"results of {len(kinds)} kinds ({', '.join(sorted(kinds))})" if kinds else "no results"
-        refuse("plot", f": {got}, must be one Result or several of one kind")
+        several = f": results of {len(kinds)} kinds ({', '.join(sorted(kinds))}), must be of one kind"
+        refuse("plot", several if kinds else ": no results, must be at least one")
     wanted = some[0].instance if instance is None else instance
     every = what in SEVERAL and instance is None
     shown = [result for result in some if every or result.instance == wanted]

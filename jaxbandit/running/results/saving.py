@@ -35,8 +35,8 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
     some: list[Any] = list(results) if isinstance(results, Iterable) else [results]
     kinds = sorted({result.kind for result in some})
     if len(kinds) != 1:
-        got = f"results of {len(kinds)} kinds ({', '.join(kinds)})" if kinds else "no results"
-        refuse("save", f": {got}, must be one Result or several of one kind")
+        several = f": results of {len(kinds)} kinds ({', '.join(kinds)}), must be of one kind"
+        refuse("save", several if kinds else ": no results, must be at least one")
     there = [path for pattern in OWN_FILES for path in directory.glob(pattern)]
     if there and not replace and directories.require_ours(directory, MARK):
         refuse(str(directory), f": already holds results ({there[0].name}); give another directory or replace = True")
