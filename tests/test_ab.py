@@ -265,6 +265,8 @@ def test_an_outcome_that_is_not_known_is_taken_at_its_worst():
     alone = jb.ab({"variant": variant, "outcome": early}, control="A")
     assert "; pairs end at the first visitor without an outcome, after 1; a score_range" in alone.words
     assert "1 visitor has no outcome yet; pairs end at the first of them" in alone.notes
+    whole = jb.ab({"variant": variant, "outcome": 5 + known}, control="A")
+    assert "too few to say" in whole.words and "pairs end" not in whole.words
 
 
 def test_blocks_are_compared_within():

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 import jaxbandit as jb
+from jaxbandit.decide.variants import bounds
 from jaxbandit.theory.comparisons import asymptotic, ratios
 from jaxbandit.theory.comparisons.betting import LOG_WEIGHTS, STAKES
 
@@ -106,6 +107,16 @@ def test_what_cannot_be_computed_is_unknown():
     assert math.isinf(near_0.lift_low) and math.isinf(near_0.lift_high) and math.isfinite(near_0.difference_low)
     few = jb.ab(turns(rng.gamma(2, 1, 500), rng.gamma(2, 1, 500)), control="A").variants[1]
     assert math.isinf(few.lift_low) and few.lift == pytest.approx(few.mean / (few.mean - few.difference) - 1)
+
+
+def test_a_control_below_0_has_no_lift_and_bounds_that_contradict_each_other_are_none():
+    rng = np.random.default_rng(9)
+    below = jb.ab(turns(rng.normal(-5, 1, 2000), rng.normal(-4, 1, 2000)), control="A").variants[1]
+    assert below.difference_low > 0 and math.isnan(below.lift)
+    assert (below.lift_low, below.lift_high) == (-math.inf, math.inf)
+    for low, high in ((0.2, 0.3), (0.3, 0.0)):
+        assert bounds.Lift.of_share(1.0, 10.0, low, high) == (0.1, -math.inf, math.inf)
+    assert bounds.Lift.of_share(1.0, 10.0, 0.0, 0.2) == (0.1, 0.0, 0.2)
 
 
 def test_of_quantiles_it_is_the_ratio_of_the_ends():

@@ -206,6 +206,9 @@ def test_a_rule_that_takes_the_family_of_the_rewards_is_said_to():
     thompson = jaxbandit.algorithms.thompson(2)
     with pytest.raises(ValueError, match=remedy):
         jaxbandit.simulate(thompson, gaussian, horizon=10, num_runs=1)
+    narrow = jaxbandit.algorithms.thompson(2, family="gaussian", sigma=0.5)
+    with pytest.raises(ValueError, match=r'sigma must be at least 1; allow = \["rewards"\] plays'):
+        jaxbandit.simulate(narrow, gaussian, horizon=10, num_runs=1)
     own = gaussian._replace(rewards=jaxbandit.Rewards(family="mine"))
     changed = thompson._replace(update=lambda *given: thompson.update(*given))
     for rule, world in ((jaxbandit.algorithms.ucb1(2), gaussian), (changed, gaussian), (thompson, own)):
