@@ -175,7 +175,7 @@ def test_float32_stops_like_float64(rule):
 def test_a_threshold_or_leader_of_another_family_is_refused():
     for rule in (jb.algorithms.top_two, jb.algorithms.track_and_stop):
         with pytest.raises(ValueError, match=r"threshold = 'kt', must be one of .* with family = 'gaussian'"):
-            rule(3, family="gaussian")
+            rule(3, family="gaussian", threshold="kt")
     with pytest.raises(ValueError, match="leader = 'ucb', must be eb or ts"):
         jb.algorithms.top_two(3, leader="ucb", family="poisson", threshold="kk")
 
