@@ -102,7 +102,7 @@ def test_evbox_by_lambert_w():
 
 def test_refusals():
     with pytest.raises(ValueError, match=r"^top_two: threshold = 'kt', must be one of heuristic, interval, tbox"):
-        top_two(3, family="student")
+        top_two(3, family="student", threshold="kt")
     with pytest.raises(ValueError, match=r"^track_and_stop: family = 'studnet', .*; did you mean 'student'\?$"):
         track_and_stop(3, family="studnet")
     with pytest.raises(ValueError, match="cannot verify its runs: must be 'float64'"), jax.enable_x64(False):
