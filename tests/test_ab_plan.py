@@ -155,6 +155,7 @@ def test_what_takes_longer_than_the_longest_test_is_unknown(monkeypatch):
     assert "visitors" not in found.to_json()["plan"]
 
 
+@pytest.mark.slow
 def test_larger_effects_and_weaker_demands_take_less():
     visitors = [the_plan(rates(0.2), control="A", plan=effect).visitors for effect in (0.05, 0.1, 0.2)]
     assert visitors == sorted(visitors, reverse=True) and visitors[0] > 2 * visitors[1]

@@ -109,6 +109,7 @@ def test_run_prints_a_table_and_writes_a_directory(tiny, capsys, monkeypatch):
     assert capsys.readouterr().out.splitlines()[0].split() == [*head.split(), "compile", "s", "run", "s"]
 
 
+@pytest.mark.slow
 def test_json_is_one_document_with_the_fixed_names(tiny, capsys):
     argv = ["run", "tiny.toml", "--out", "there", "--json", "--set", "runs=4", "--set", "seed=3"]
     assert cli.main(argv) == 0

@@ -144,6 +144,7 @@ def test_equal_means_are_censored_and_said_to_be():
     assert result.censored == 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_means_of_0_and_1_are_told_apart_at_the_round_that_can_be_computed(rule):
     """Two arms of n pulls each, means 1 and 0: Z = 2 n log 2, against log(4 / delta) + log n."""

@@ -175,6 +175,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PLAIN)
 def test_where_nothing_changes_it_is_the_plain_algorithm(case):
     factory, static, plain = PLAIN[case]

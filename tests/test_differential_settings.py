@@ -107,6 +107,7 @@ def rolled(rule, world, horizon):
 REWARDS, COSTS = [0.7, 0.5, 0.3], [[0.9, 0.2], [0.4, 0.5], [0.1, 0.1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [1.0, 5.0])
 @quickly
 def test_primal_dual_bwk_plays_as_its_reference(c):

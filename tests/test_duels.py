@@ -59,6 +59,7 @@ def test_pairs_are_numbered_in_order():
     assert jb.duel_pairs(6).tolist() == [list(pair) for pair in itertools.combinations(range(6), 2)]
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_are_the_pairs_that_may_still_decide(rule):
     """Against loops, for random bounds of which some leave one arm, some several, and some none."""
     rng, numbers = np.random.default_rng(0), set()

@@ -89,6 +89,7 @@ def test_a_server_in_javascript_makes_the_same_choices(rule, arms, tmp_path):
         assert len(np.unique(mine.round(6))) > 1
 
 
+@pytest.mark.slow
 @needs_node
 @pytest.mark.parametrize(
     "rule",
@@ -110,6 +111,7 @@ def test_a_model_that_is_drawn_has_the_same_shares(rule, tmp_path):
     assert np.all(abs(p.mean(axis=0) - wanted) <= 5 * np.sqrt((wanted * (1 - wanted) + 1e-4) * (1 / n + 1 / 50_000)))
 
 
+@pytest.mark.slow
 @needs_node
 def test_a_session_without_contexts_is_served_by_its_shares(tmp_path):
     session = jb.tell_outside(jb.session(A.thompson(3), seed=1), [0, 0, 1, 1, 2, 2], [1, 1, 0, 1, 0, 0])
@@ -131,6 +133,7 @@ def test_before_the_first_reward_untried_arms_come_first(tmp_path):
     assert model["untried"] == [] and model["intercept"] is False and model["context"] == [D]
 
 
+@pytest.mark.slow
 @needs_node
 def test_policies_that_fit_learned_are_exported_too(tmp_path):
     rng, n = np.random.default_rng(3), 400

@@ -93,6 +93,7 @@ def test_a_list_of_budgets_is_a_result_each_of_one_compilation(compilations):
         np.testing.assert_array_equal(array, results[1].arrays[name])
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_runs():
     for result in played():
         arrays = result.arrays

@@ -170,6 +170,7 @@ def test_functions_without_an_argument_are_timed():
     assert "is not known after" in late.words and "the timeout is over" in late.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "options", "says"),
     [
@@ -205,6 +206,7 @@ def test_what_cannot_be_judged_is_one_line(old, new, options, says):
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_later_leaves_what_is_known(tmp_path):
     """The fifth call of new never ends: it is ended with the time of the gate, and what it has begun, too."""
     script = tmp_path / "new.sh"

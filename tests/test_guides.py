@@ -52,6 +52,7 @@ def test_a_listing_fits_80_columns_and_one_group_is_a_part_of_it(capsys):
     assert "kind" in refused(capsys, "list", "--kind", "regret")
 
 
+@pytest.mark.slow
 def test_what_is_shown_of_a_factory_is_its_signature_and_its_docstring(capsys):
     def check(name):
         found = json.loads(printed(capsys, "show", name, "--json"))["entries"]

@@ -99,6 +99,7 @@ def test_the_digest_sees_constants_and_does_not_print(monkeypatch):
     assert one == digest(inner([1.0, 2.0, 3.0]), x)
 
 
+@pytest.mark.slow
 def test_one_process_in_a_directory(tmp_path):
     code = """
         import sys

@@ -179,6 +179,7 @@ def digest():
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_the_text_of_a_program_is_always_the_same():
     path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
     environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}

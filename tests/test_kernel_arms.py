@@ -141,6 +141,7 @@ def parts(functions, given, room):
     yield part
 
 
+@pytest.mark.slow
 @sizes
 def test_vectors_are_computed_as_by_jax(arms, width):
     given = operands(arms)

@@ -99,6 +99,7 @@ def test_the_small_kernel_has_the_numbers_of_numpy(monkeypatch):
     np.testing.assert_array_equal(eligible._probe(a, b), a / b + np.sqrt(b))
 
 
+@pytest.mark.slow
 def test_runs_in_kernels_and_in_the_loop_are_not_mixed(monkeypatch, tmp_path):
     class Loop(TileLoop):
         """Stands for a KernelLoop, which this machine cannot execute."""

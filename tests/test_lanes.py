@@ -327,6 +327,7 @@ def test_the_last_runs_go_on_with_fewer_lanes(monkeypatch):
     assert 0 < slow < 64 and wide.lane_steps < 0.3 * 256 * 20_000
 
 
+@pytest.mark.slow
 def test_progress_adds_up():
     told = []
     found = identify_cell(make_race, MEANS, num_runs=300, execution=Execution(progress=told.append))

@@ -160,6 +160,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("kind", RULES)
 def test_results_of_simulations_are_loaded_by_the_same_door(kind, tmp_path):

@@ -27,6 +27,7 @@ def test_equal_actions_and_probabilities(law, sigma):
         assert len(np.unique(played.actions)) == 5 and (played.info.probability < 0.5).any()
 
 
+@pytest.mark.slow
 def test_only_available_arms_have_a_chance_and_those_without_a_reward_come_first():
     rule = jb.algorithms.maillard(3)
     state = rule.init(jax.random.key(0))

@@ -169,6 +169,7 @@ def test_a_map_has_each_mean_at_its_place(axes):
         jb.plot(some[:-1], what="map")
 
 
+@pytest.mark.slow
 def test_sweeps_and_maps_are_among_the_files():
     """One number is a curve, two are a map as well; what is no whole grid is none, nor what no run counts in."""
     one = [noisy(10.0 * a, algorithm="ts", params={"a": a}) for a in (0.5, 1.0, 2.0)]

@@ -19,6 +19,7 @@ def read(name):
     return data, about, missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_figure_is_an_experiment_of_its_cells(name, quick):

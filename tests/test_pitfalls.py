@@ -80,6 +80,7 @@ def slow(programs):
     return {e.name for name in ROUND if name in programs for e in equations(programs[name])} & (BRANCHES | LAPACK)
 
 
+@pytest.mark.slow
 def test_a_round_has_no_branches_loops_of_unknown_length_or_lapack():
     found = {name: slow(registered(name)) for name in ALGORITHMS}
     assert {name: names for name, names in found.items() if names} == ALLOWED
@@ -125,6 +126,7 @@ def forms(name):
     return ranks | {(entry.kind, entry.setting), *programs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["simulate", "identify"])
 def test_one_rule_of_each_form_has_every_form_that_a_rule_has(kind):
     """So that what is about the engine or a wrapper, and not about formulas, is tested with these alone."""
@@ -169,6 +171,7 @@ LINTS = {  # where the source is read, what is found there, what to write instea
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINTS)
 def test_the_source_calls_numerics(name):
     files, lint, remedy = LINTS[name]

@@ -68,6 +68,7 @@ def test_two_arguments_are_drawn_independently_of_each_other():
     assert abs(np.corrcoef(means[:, 0], share)[0, 1]) < 0.35  # five standard errors of 200 pairs
 
 
+@pytest.mark.slow
 def test_results_say_what_each_run_has_drawn_and_show_no_truth_of_one_instance(tmp_path):
     found = played(bernoulli)
     means = found.arrays["drawn/means"]

@@ -120,6 +120,7 @@ def test_importing_the_package_and_its_registry_imports_no_jax():
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.slow
 def test_decisions_import_no_module_of_statistics_that_takes_a_second():
     """A service is down while it starts, and a command waits."""
     code = (
@@ -130,6 +131,7 @@ def test_decisions_import_no_module_of_statistics_that_takes_a_second():
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.slow
 def test_only_the_module_of_a_name_is_imported():
     code = (
         "import sys; from jaxbandit.lab.specs import registry; registry.ALGORITHMS['ucb1'].factory(); "

@@ -94,6 +94,7 @@ def test_a_line_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
         assert same(leaves(store.session), leaves(wanted[2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rule",
     [

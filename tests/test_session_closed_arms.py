@@ -78,6 +78,7 @@ def test_closed_arms_are_arms_that_no_offer_has(rule):
         assert value.low <= value.value <= value.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [EPSILON, UCB], ids=lambda rule: rule.name)
 def test_a_directory_goes_on_from_its_snapshot_as_from_its_log(rule, tmp_path, monkeypatch):
     import jaxbandit.decide.sessions.directory as module

@@ -99,6 +99,7 @@ def everything(d):
     d.expire(before=10)
 
 
+@pytest.mark.slow
 def test_everything_is_logged_replayed_and_known_without_the_rule(tmp_path):
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
         everything(d)

@@ -41,6 +41,7 @@ def test_a_refusal_to_open_leaves_nothing_locked(tmp_path):
     jb.session_directory(tmp_path, DISJOINT).close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "context"),
     [
@@ -115,6 +116,7 @@ def test_propensities_are_those_of_the_log_and_the_shares_of_draws():
     assert all(abs(found[arm] - p) < 5 * np.sqrt(p * (1 - p) / 40_000) for arm, p in known.items())
 
 
+@pytest.mark.slow
 def test_shares_of_thompson_are_the_probabilities_of_its_posteriors():
     session = jb.session(jb.algorithms.thompson(3), seed=1)
     session = jb.tell_outside(session, [0, 0, 0, 1, 1, 1, 2, 2, 2], [1, 1, 1, 0, 1, 0, 0, 0, 0])

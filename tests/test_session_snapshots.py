@@ -97,6 +97,7 @@ def without_past(session):
     return session.but(pulls=pulls._replace(parts=parts, past=None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_session_goes_on_from_its_snapshot_as_from_its_log(name, tmp_path, monkeypatch):
     rule, play = CASES[name]

@@ -32,6 +32,7 @@ def test_each_visitor_gets_a_draw_of_the_state(name):
     np.testing.assert_array_equal(jb.ask(state, limit=9)[1].id, np.arange(9))  # a limit returns those that wait
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_the_rule_learns_in_the_order_of_ids_as_far_as_all_have_answered(name):
     state, arms = visited(RULES[name], 6)

@@ -150,6 +150,7 @@ def test_what_was_told_before_kill_9_is_there(tmp_path):
             assert leaves(d.session) == leaves(in_order(RULES["batch"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RULES)
 def test_untold_pulls_come_first_and_withdrawn_ones_again(kind):
     s, pulls = jb.ask(jb.session(RULES[kind], seed=3), limit=3)

@@ -40,6 +40,7 @@ def ucb(c=1.0, means=MEANS, **options):
     return jb.simulate(jb.algorithms.ucb1(3, c=c), jb.environments.bernoulli(means), **SMALL, **options)
 
 
+@pytest.mark.slow
 def test_new_objects_with_other_numbers_play_the_same_program(no_more_tracing):
     alone = ucb(3.0, [0.4, 0.1, 0.3], seed=2)
     compiled.forget()
@@ -52,6 +53,7 @@ def test_new_objects_with_other_numbers_play_the_same_program(no_more_tracing):
     assert content(swept[0]) == content(ucb(3.0))
 
 
+@pytest.mark.slow
 def test_random_instances_play_one_program(no_more_tracing):
     drawn = np.random.default_rng(0).random((40, 3))
     compiled.forget()
@@ -75,6 +77,7 @@ def test_a_file_plays_the_program_of_python(no_more_tracing):
     assert record.regret.tobytes() == mine.arrays["regret"].tobytes()
 
 
+@pytest.mark.slow
 def test_runs_that_stop_and_rules_within_rules(no_more_tracing):
     def found(delta, means):
         rule, world = jb.algorithms.lucb(2, delta=delta, sigma=0.5), jb.environments.gaussian(means, sigma=0.5)
@@ -95,6 +98,7 @@ def test_runs_that_stop_and_rules_within_rules(no_more_tracing):
         jb.simulate(jb.algorithms.delayed(jb.algorithms.ucb1(3), mean=2.0, cap=8), world, **SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "rule", "more"),
     [(jb.simulate, jb.algorithms.ucb1(2), {"horizon": 50}), (jb.identify, jb.algorithms.lucb(2, delta=0.1), {})],

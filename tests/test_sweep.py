@@ -130,6 +130,7 @@ def test_what_is_no_list_of_numbers_is_refused_in_one_line(given, said):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_instances_are_swept_for_an_algorithm_as_for_its_factory():
     means = {"means": [[0.2, 0.6], [0.5, 0.1]]}
     rules = jb.algorithms.ucb1(2, c=2.0), functools.partial(jb.algorithms.ucb1, 2, c=2.0)

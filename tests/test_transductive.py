@@ -34,6 +34,7 @@ WORLD = linear(ARMS, THETA, candidates=ITEMS, sigma=0.5)
 RULE = rage(ARMS, candidates=ITEMS, sigma=0.5, delta=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_the_error_is_at_most_delta():
     """Of 200 runs, 45 errors or more have a probability below 1e-6 at an error rate of delta = 0.1."""

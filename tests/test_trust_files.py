@@ -83,6 +83,7 @@ LINKS = ".lock", "log.jsonl", "summary.json", "provenance.json", "session.json",
 OTHERS = "notes.txt", ".hidden", ".lock", "spec.toml", "log.jsonl", "summary.json", ".a.tmp"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])
 @pytest.mark.parametrize("linked", [True, False])
 def test_a_link_and_a_file_of_others_are_refused_and_left_as_they_are(command, linked, place, capsys):

@@ -190,6 +190,7 @@ def test_a_small_table_needs_no_more_columns_than_it_has_and_halving_goes_on_wit
     assert halved.why == "max_trainings" and halved.index == 2 and len(entered(halved)) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_race_of_a_search_and_the_rule_of_compiled_runs_are_the_same(seed):
     chance = np.random.default_rng(seed)

@@ -84,6 +84,7 @@ def same(one, other):
     assert one.to_json() == other.to_json() and one.certificate.to_json() == other.certificate.to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"budget": 150}, {"budget": 45}, {"goal": 0.0}])
 def test_decisions_do_not_depend_on_the_number_of_workers(how):
     """A race that the budget ends, sequential halving, and a race that ends by itself."""
@@ -109,6 +110,7 @@ def score_of(seed: int, config):
     return score(seed, config)
 
 
+@pytest.mark.slow
 def test_a_race_that_is_given_begins_ahead_and_another_rule_does_not():
     """The same decisions; sequential elimination repeats its plan, and nobody knows what UCB pulls next."""
     for rule, ahead in (
@@ -145,6 +147,7 @@ def test_more_workers_than_configurations_are_all_busy(kind):
     assert len(found.history["id"]) >= 74 and len(broken) <= 40  # when the budget allows no more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hang", [True, False])
 def test_a_call_that_hangs_is_named_and_holds_nobody(hang):
     """A busy machine may not decide: what hangs does so far longer than the search may take."""

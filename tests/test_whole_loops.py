@@ -186,6 +186,7 @@ def test_many_arms_searched_one_by_one_have_the_same_bytes(monkeypatch):
     assert play() == whole
 
 
+@pytest.mark.slow
 def test_arms_that_are_written_by_selects_have_the_bytes_of_those_that_are_stored(monkeypatch):
     """CPUs with wide and with narrow vectors play programs of their own, and the same rounds."""
 
