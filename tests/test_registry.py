@@ -193,6 +193,7 @@ def test_a_name_in_other_letters_is_found_and_one_that_is_far_from_all_is_not(na
             r"^module 'jaxbandit\.algorithms' has no attribute 'linucb'; did you mean 'lin_ucb'\?$",
         ),
         ("algorithms", "UCB1", r"did you mean 'ucb1'\?$"),
+        ("bounds", "bernouli_kl", r"did you mean 'bernoulli_kl'\?$"),
         ("environments", "Zebra", r"^module 'jaxbandit\.environments' has no attribute 'Zebra'$"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.best_arm.thresholds import default_threshold
+from jaxbandit.algorithms.best_arm.thresholds import FAMILY_OF, default_threshold
 from jaxbandit.support import checks, numerics
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Scalar
@@ -19,7 +19,6 @@ from jaxbandit.theory.solvers.families import Family
 
 LevelName = Literal["heuristic", "theory", "kk", "gauss", "kt"]
 _NAMES = ("heuristic", "theory", "kk", "gauss", "kt")
-_FAMILY_OF = {"gauss": "gaussian", "kt": "bernoulli"}  # levels of one family only
 
 
 class ArmLevel(NamedTuple):
@@ -48,20 +47,20 @@ def arm_level(
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (9) and Corollary 10; Krichevsky and
       Trofimov (1981), The performance of universal encoding, IEEE Transactions on Information Theory.
     """
-    name = name or default_threshold(family.name)
-    allowed = [x for x in _NAMES if _FAMILY_OF.get(x, family.name) == family.name]
-    if name not in allowed:
-        raise ValueError(f"threshold = {name!r}, must be one of {', '.join(allowed)} with family = {family.name!r}")
+    chosen = name or default_threshold(family.name)
+    allowed = [x for x in _NAMES if FAMILY_OF.get(x, family.name) == family.name]
+    if chosen not in allowed:
+        raise ValueError(f"threshold = {chosen!r}, must be one of {', '.join(allowed)} with family = {family.name!r}")
     log_rest = -jnp.log(as_float(delta)) if checks.is_traced(delta) else -math.log(float(delta))  # pyright: ignore[reportArgumentType]
     log_union: Any = math.log(num_arms) + log_rest
-    if name == "heuristic":
+    if chosen == "heuristic":
         return ArmLevel(lambda n, t: numerics.log(1 + _log(t)) + as_float(log_rest), False)
-    if name == "theory":
+    if chosen == "theory":
         return ArmLevel(lambda n, t: theory(as_float(log_union), n, t), True)
-    if name == "kk":
+    if chosen == "kk":
         constant = 2 * deviations.h_tilde((log_union + deviations.LOG_2_ZETA_2) / 2)
         return ArmLevel(lambda n, t: as_float(constant) + 3 * numerics.log(1 + _log(n)), True)
-    if name == "gauss":
+    if chosen == "gauss":
         constant = deviations.C_G(log_union)
         return ArmLevel(lambda n, t: as_float(constant) + 2 * numerics.log(4 + _log(n)), True)
     return ArmLevel(lambda n, t: math.log(2) + as_float(log_union) + _log(n) / 2, True)

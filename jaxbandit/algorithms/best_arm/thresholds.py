@@ -33,9 +33,12 @@ class PairThreshold(NamedTuple):
         return self.whole(t) if self.part is None else self.whole(t) + (self.part(n_a) + self.part(n_b))
 
 
-def default_threshold(family: str) -> Literal["kk", "gauss", "kt"]:
-    """Return the smallest proved threshold of a family, by its name."""
-    return "kt" if family == "bernoulli" else "gauss" if family == "gaussian" else "kk"
+FAMILY_OF: dict[str, str] = {"gauss": "gaussian", "kt": "bernoulli"}  # thresholds of one family only
+
+
+def default_threshold(family: str) -> str:
+    """Return the smallest proved threshold of a family, by its name: its own if it has one."""
+    return next((name for name, of in FAMILY_OF.items() if of == family), "kk")
 
 
 @checked
@@ -66,27 +69,22 @@ def pair_threshold(
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Theorem 7 and Corollary 10; Garivier and Kaufmann
       (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 10, of which "kt" is a sharper form.
     """
-    threshold = threshold or default_threshold(family.name)
-    allowed = tuple(x for x in ("heuristic", "kk", "gauss", "kt") if _FAMILY_OF.get(x, family.name) == family.name)
-    if threshold not in allowed:
-        raise ValueError(
-            f"threshold = {threshold!r}, must be one of {', '.join(allowed)} with family = {family.name!r}"
-        )
+    name = threshold or default_threshold(family.name)
+    allowed = tuple(x for x in ("heuristic", "kk", "gauss", "kt") if FAMILY_OF.get(x, family.name) == family.name)
+    if name not in allowed:
+        raise ValueError(f"threshold = {name!r}, must be one of {', '.join(allowed)} with family = {family.name!r}")
     log_rest = _minus_log(delta)  # log(1/delta)
     log_union = math.log(num_arms - 1) + log_rest
-    if threshold == "heuristic":
+    if name == "heuristic":
         return PairThreshold(lambda t: _log(1 + _log(t)) + as_float(log_rest), None, False)
-    if threshold == "kk":
+    if name == "kk":
         constant = 2 * deviations.T(log_union / 2)
         return PairThreshold(lambda t: as_float(constant), lambda n: 3 * _log(1 + _log(n)), True)
-    if threshold == "gauss":
+    if name == "gauss":
         constant = 2 * deviations.C_G(log_union / 2)
         return PairThreshold(lambda t: as_float(constant), lambda n: 2 * _log(4 + _log(n)), True)
     constant = math.log(4) + log_union
     return PairThreshold(lambda t: as_float(constant), lambda n: _log(n) / 2, True)
-
-
-_FAMILY_OF = {"gauss": "gaussian", "kt": "bernoulli"}  # thresholds of one family only
 
 
 def _minus_log(delta: Scalar) -> Any:

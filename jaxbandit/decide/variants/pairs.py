@@ -80,8 +80,7 @@ class Pairs:
         low, high, more = self._sides(one, other)
         names = self.log.names[one], self.log.names[other]
         found = bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered, more)
-        open_ = np.isnan(self.log.outcome[np.concatenate([self.rows[one], self.rows[other]])]).any()
-        if not found.missing or not open_:
+        if not found.missing or not any(np.isnan(self.log.outcome[self.rows[v]]).any() for v in (one, other)):
             return found
         until = f"pairs end at the first visitor without an outcome, after {found.pairs:,}"
         return found._replace(missing=f"{found.missing}; {until}")

@@ -3,6 +3,6 @@
 Names are imported when they are first used.
 """
 
-import lazy_loader
+from jaxbandit.support import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names.attach_stub(__name__, __file__)
